@@ -1,0 +1,1 @@
+//! The face: Pub/Sub v1 over gRPC; sessions and errors.

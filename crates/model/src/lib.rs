@@ -1,0 +1,1 @@
+//! The words: names, ids, messages, limits, time, regions.

@@ -1,0 +1,1 @@
+//! The process: configuration, wiring, administration, and the command line of orderly.

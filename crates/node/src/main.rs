@@ -1,0 +1,3 @@
+//! The binary `orderly`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The copies: Raft groups on this node, and the dispatch loops of their leaders.

@@ -1,0 +1,1 @@
+//! The way: which shard, which node, at most two hops.

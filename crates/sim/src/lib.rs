@@ -1,0 +1,1 @@
+//! The proof: engines and nodes in one thread from one seed, and the checkers of every promise.

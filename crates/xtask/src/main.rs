@@ -1,0 +1,3 @@
+//! The chores: verify, fix, tidy.
+
+fn main() {}
