@@ -1,0 +1,179 @@
+//! Crates depend in one direction: `model <- engine <- store <- replica <- router <- frontend <- node`.
+//!
+//! Cargo refuses cycles; this rule also refuses edges that make no cycle yet, and keeps the engine pure.
+
+use toml::Table;
+
+use crate::finding::Finding;
+use crate::tree::{Tree, line_of};
+
+/// Each crate, and the crates of this workspace that it may use. A new edge is a design decision.
+const MAY_USE: [(&str, &[&str]); 10] = [
+    ("model", &[]),
+    ("proto", &[]),
+    ("engine", &["model"]),
+    ("store", &["model", "engine"]),
+    ("replica", &["model", "engine", "store", "proto"]),
+    ("router", &["model", "engine", "store", "replica", "proto"]),
+    (
+        "frontend",
+        &["model", "engine", "store", "replica", "router", "proto"],
+    ),
+    (
+        "node",
+        &[
+            "model", "engine", "store", "replica", "router", "frontend", "proto",
+        ],
+    ),
+    (
+        "sim",
+        &[
+            "model", "engine", "store", "replica", "router", "frontend", "node",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+/// What the engine may not use: it decides, and leaves time, chance, tasks and disks to others.
+const IMPURE: [&str; 5] = ["tokio", "tonic", "openraft", "rocksdb", "rand"];
+
+/// The tables of a manifest whose keys are dependencies.
+const DEPENDENCY_TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+
+/// Compares every manifest of the workspace's crates with the table.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.below("crates/")
+        .filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, text)))
+        .filter(|(name, _)| !name.contains('/'))
+        .flat_map(|(name, text)| check_manifest(name, text))
+        .collect()
+}
+
+fn check_manifest(name: &str, text: &str) -> Vec<Finding> {
+    let path = format!("crates/{name}/Cargo.toml");
+    let manifest: Table = match text.parse() {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            return vec![Finding::new(
+                &path,
+                1,
+                error.to_string(),
+                "mend the manifest",
+            )];
+        }
+    };
+    let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
+        let next = "write an ADR, then name it in crates/xtask/src/tidy/direction.rs";
+        return vec![Finding::new(
+            &path,
+            1,
+            format!("crate {name} has no place yet"),
+            next,
+        )];
+    };
+    let mut findings = Vec::new();
+    for (table, dependency) in dependencies(&manifest) {
+        let line = line_of(text, &dependency);
+        let is_ours = MAY_USE.iter().any(|(known, _)| *known == dependency);
+        if is_ours && !allowed.contains(&dependency.as_str()) {
+            let what = format!("{name} may not use {dependency}: dependencies point one way");
+            let next = "move the code to the crate that may know it, or argue the edge in an ADR";
+            findings.push(Finding::new(&path, line, what, next));
+        }
+        let pure = name == "engine" || name == "model";
+        if pure && table != "dev-dependencies" && IMPURE.contains(&dependency.as_str()) {
+            let what = format!("{name} may not use {dependency}: it decides and performs nothing");
+            let next = "take what you need as an argument, and let the caller perform it";
+            findings.push(Finding::new(&path, line, what, next));
+        }
+    }
+    findings
+}
+
+/// Every dependency of a manifest under its short name, with the kind of table that it stands in.
+fn dependencies(manifest: &Table) -> Vec<(&'static str, String)> {
+    let targets = manifest.get("target").and_then(|value| value.as_table());
+    let per_target = targets
+        .into_iter()
+        .flat_map(|table| table.values())
+        .filter_map(|value| value.as_table());
+    let mut found = Vec::new();
+    for place in std::iter::once(manifest).chain(per_target) {
+        for table in DEPENDENCY_TABLES {
+            let names = place.get(table).and_then(|value| value.as_table());
+            found.extend(
+                names
+                    .into_iter()
+                    .flatten()
+                    .map(|(name, _)| (table, short(name))),
+            );
+        }
+    }
+    found
+}
+
+/// A crate of ours by its name in the workspace: `orderly-engine` is `engine`.
+fn short(name: &str) -> String {
+    name.strip_prefix("orderly-").unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use crate::tree::Tree;
+
+    fn faults(name: &str, manifest: &str) -> Vec<String> {
+        let path = format!("crates/{name}/Cargo.toml");
+        check(&Tree::of(&[(&path, manifest)]))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn accepts_edges_that_point_down() {
+        assert!(
+            faults(
+                "store",
+                "[dependencies]\nengine.workspace = true\nrocksdb = '1'\n"
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn refuses_an_edge_that_points_up() {
+        let found = faults(
+            "engine",
+            "[dependencies]\nmodel.workspace = true\nstore.workspace = true\n",
+        );
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("crates/engine/Cargo.toml:3: engine may not use store"));
+    }
+
+    #[test]
+    fn sees_through_kinds_targets_and_full_names() {
+        for manifest in [
+            "[dev-dependencies]\nnode.workspace = true\n",
+            "[build-dependencies]\nnode.workspace = true\n",
+            "[target.'cfg(unix)'.dependencies]\norderly-node = '1'\n",
+        ] {
+            assert_eq!(faults("router", manifest).len(), 1, "{manifest}");
+        }
+    }
+
+    #[test]
+    fn keeps_the_engine_pure() {
+        assert_eq!(
+            faults("engine", "[dependencies]\ntokio.workspace = true\n").len(),
+            1
+        );
+        assert!(faults("engine", "[dev-dependencies]\nrand.workspace = true\n").is_empty());
+        assert!(faults("store", "[dependencies]\nrand.workspace = true\n").is_empty());
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_decision() {
+        assert!(faults("gateway", "[package]\n")[0].contains("has no place yet"));
+    }
+}
