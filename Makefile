@@ -1,0 +1,53 @@
+# What a person types. `make` alone lists it.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: help run test demo bench verify fix env setup release
+
+# Prefix of a cargo command that builds: with the cached RocksDB archive, built first if missing.
+BUILD = environment=$$(.ci/environment) && eval "$$environment" &&
+
+# The node that `make run` starts.
+DATA ?= ./data
+LISTEN ?= 127.0.0.1:8085
+
+help:
+	@echo 'make run     build, then start one node on $(LISTEN) with its data in $(DATA)'
+	@echo 'make test    every test; at the end what was skipped, and the sum'
+	@echo 'make demo    three regions on this machine (not built yet)'
+	@echo 'make bench   measure throughput and latency on this machine (not built yet)'
+	@echo 'make verify  formatting, clippy, docs, tidy, then make test; writes nothing'
+	@echo 'make fix     format, apply clippy suggestions'
+	@echo 'make env     the exports for plain cargo commands: eval "$$(make env)"'
+
+setup:
+	@.ci/setup
+
+release: setup
+	@echo 'make: building the release binary (about 10 minutes the first time, then seconds)' >&2
+	@$(BUILD) cargo build --release --quiet --package orderly-node
+
+run: release
+	@$(BUILD) cargo run --release --quiet --package orderly-node -- serve --data-dir '$(DATA)' --listen '$(LISTEN)'
+
+test: setup
+	@cargo xtask test
+
+demo:
+	@echo 'make demo: not built yet. It will start three regions on this machine and take one away.' >&2
+	@echo 'Until then, make run starts one node.' >&2
+	@exit 2
+
+bench:
+	@echo 'make bench: not built yet. It will measure the rows of the speed table on this machine.' >&2
+	@exit 2
+
+verify: setup
+	@cargo xtask verify
+
+fix: setup
+	@cargo xtask fix
+
+env:
+	@.ci/environment
