@@ -1,0 +1,317 @@
+//! The commands of a shard and their answers.
+
+use std::time::Duration;
+
+use model::run::RunPayload;
+use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::subscription::SubscriptionSettings;
+use crate::table::run::{Run, RunKey};
+
+/// A command in a shard's log. One struct each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Stores a run.
+    Publish(Publish),
+    /// A subscription takes part from here on, or changes its settings.
+    Attach(Attach),
+    /// A subscription takes no part any more: deleted, or detached.
+    Detach(Detach),
+    /// A topic takes no more messages: it was deleted.
+    CloseTopic(CloseTopic),
+    /// Messages are settled.
+    Acknowledge(Acknowledge),
+    /// Lanes go back, before anything of them is sent again.
+    Rewind(Rewind),
+    /// Deliveries of an exactly-once subscription that are about to be sent.
+    Grant(Grant),
+    /// Leases of an exactly-once subscription that run longer.
+    Extend(Extend),
+    /// Deliveries that failed.
+    Fail(Fail),
+    /// A step of cleaning up.
+    Sweep(Sweep),
+}
+
+/// Stores the messages of one request as one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publish {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The strand: of the ordering key, or the topic's unkeyed one.
+    pub strand: KeyHash,
+    /// Whether the messages have an ordering key.
+    pub keyed: bool,
+    /// The epoch at which the leader holds the key's pin; zero without a key.
+    pub epoch: Epoch,
+    /// How many messages; at least one.
+    pub count: u32,
+    /// What they weigh together, in bytes.
+    pub bytes: u64,
+    /// The messages; stored beside the log.
+    #[serde(skip)]
+    pub payload: RunPayload,
+}
+
+/// A subscription takes part in a topic, or changes its settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attach {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The subscription.
+    pub subscription: Incarnation,
+    /// Which version of the settings; one that is not newer than the present one changes nothing.
+    pub version: u64,
+    /// The settings.
+    pub settings: SubscriptionSettings,
+}
+
+/// A subscription takes no part any more; its backlog is dropped, by sweeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detach {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The subscription.
+    pub subscription: Incarnation,
+}
+
+/// A topic takes no more messages. What is stored stays until every subscription has settled it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CloseTopic {
+    /// The topic.
+    pub topic: Incarnation,
+}
+
+/// Messages of one subscription are settled: acknowledged, dead-lettered, or not wanted by the
+/// filter. Answered with one [`AckOutcome`] for each, in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledge {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The subscription.
+    pub subscription: Incarnation,
+    /// The messages: strand, id, and the delivery that is acknowledged. `None` settles a message
+    /// whatever its delivery: the leader has dead-lettered it, or the filter does not want it.
+    pub messages: Vec<(KeyHash, MessageId, Option<Generation>)>,
+}
+
+/// Lanes of an at-least-once subscription go back: their marks from there on are erased.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewind {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The subscription.
+    pub subscription: Incarnation,
+    /// The lanes.
+    pub lanes: Vec<LaneRewind>,
+}
+
+/// One lane goes back; nothing happens if its position has passed `from`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneRewind {
+    /// The strand.
+    pub strand: KeyHash,
+    /// The first message that is sent again.
+    pub from: MessageId,
+    /// Only acks of deliveries from this one on count for the messages from `from` on.
+    pub generation: Generation,
+}
+
+/// Exactly-once deliveries about to be sent. Answered with one [`LeaseOutcome`] for each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The subscription.
+    pub subscription: Incarnation,
+    /// The deliveries.
+    pub deliveries: Vec<Granted>,
+}
+
+/// One lease. Refused if the message is settled or has a live lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The strand.
+    pub strand: KeyHash,
+    /// The message.
+    pub message: MessageId,
+    /// The delivery.
+    pub generation: Generation,
+    /// How long the lease runs from its sending.
+    pub duration: Duration,
+}
+
+/// Exactly-once leases run for `duration` from now. Answered with one [`LeaseOutcome`] for each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extend {
+    /// The subscription.
+    pub subscription: Incarnation,
+    /// Message, delivery, and the new duration.
+    pub leases: Vec<(MessageId, Generation, Duration)>,
+}
+
+/// Deliveries failed: they were nacked, or their lease ran out, or they end with the delivery in
+/// front of them. Answered with one [`LeaseOutcome`] for each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fail {
+    /// The topic.
+    pub topic: Incarnation,
+    /// The subscription.
+    pub subscription: Incarnation,
+    /// The deliveries.
+    pub deliveries: Vec<Failed>,
+}
+
+/// One failed delivery. On exactly-once subscriptions it counts only while its lease lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The strand.
+    pub strand: KeyHash,
+    /// The message.
+    pub message: MessageId,
+    /// The delivery.
+    pub generation: Generation,
+    /// Why, which also says whether it counts as an attempt.
+    pub cause: FailCause,
+}
+
+/// Why a delivery failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailCause {
+    /// The client said so. Counts as an attempt.
+    Nack,
+    /// The lease ran out. Counts as an attempt.
+    Expiry,
+    /// The delivery never reached the client. Does not count.
+    Returned,
+}
+
+/// A bounded step of cleaning up: at most [`model::limits::SWEEP_ROWS_MAX`] rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sweep {
+    /// Drops what a detached subscription has left of its topic, from `from` on in publish order.
+    Detached {
+        /// The topic.
+        topic: Incarnation,
+        /// The subscription.
+        subscription: Incarnation,
+        /// The first run to look at.
+        from: MessageId,
+    },
+    /// Drops strands of `topic` that are drained and idle, from `from` on.
+    IdleStrands {
+        /// The topic.
+        topic: Incarnation,
+        /// The first strand to look at.
+        from: KeyHash,
+    },
+    /// Drops settled-ack records that are too old to be asked for.
+    Settled,
+}
+
+/// What a command answers, and what the leader must know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// To the caller.
+    pub reply: Reply,
+    /// To the dispatchers.
+    pub effects: Vec<Effect>,
+}
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The command is done and there is nothing more to say.
+    Done,
+    /// The messages are stored; their ids count up from `first`.
+    Published {
+        /// The first message's id.
+        first: MessageId,
+        /// The publish time of all of them.
+        published: Timestamp,
+    },
+    /// To [`Acknowledge`].
+    Acknowledged(Vec<AckOutcome>),
+    /// To [`Grant`], [`Extend`] and [`Fail`].
+    Leases(Vec<LeaseOutcome>),
+    /// To [`Sweep`].
+    Swept(Swept),
+    /// Nothing was done.
+    Rejected(Rejected),
+}
+
+/// What became of one ack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckOutcome {
+    /// The message is settled, or marked, or was so before by this delivery.
+    Acknowledged,
+    /// Exactly-once: the delivery has no live lease. At-least-once: the lane was moved back behind
+    /// this delivery, so the message comes again.
+    Stale,
+    /// Exactly-once and ordered: an earlier message of the key is not acknowledged yet.
+    Unordered,
+}
+
+/// What became of one lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseOutcome {
+    /// Granted, extended, or ended; with the attempts that have failed so far.
+    Done {
+        /// Failed attempts of the message so far.
+        attempts: u32,
+    },
+    /// There is no such live lease, or the message is settled.
+    Stale,
+}
+
+/// How far a step of cleaning up came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swept {
+    /// There is nothing more.
+    All,
+    /// Go on with this run.
+    RunsUpTo(MessageId),
+    /// Go on with this strand.
+    StrandsUpTo(KeyHash),
+}
+
+/// Why a command was refused. All of these are *refused*: nothing was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// The topic was deleted.
+    TopicClosed,
+    /// The subscription does not take part in the topic here.
+    NotAttached,
+    /// The strand is open at another epoch.
+    EpochFenced {
+        /// The epoch at which it is open.
+        current: Epoch,
+    },
+}
+
+/// What the leader's dispatchers must know of an applied command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A run was stored.
+    Published {
+        /// Topic and first id.
+        key: RunKey,
+        /// The run.
+        run: Run,
+    },
+    /// A subscription takes part, or has new settings.
+    Attached {
+        /// The topic.
+        topic: Incarnation,
+        /// The subscription.
+        subscription: Incarnation,
+    },
+    /// A subscription takes no part any more.
+    Detached {
+        /// The topic.
+        topic: Incarnation,
+        /// The subscription.
+        subscription: Incarnation,
+    },
+}

@@ -1,0 +1,14 @@
+//! Messages, and what was acknowledged of them: the state machine of a shard.
+//!
+//! [`apply`] runs on every replica and decides alike on each. Two ways of keeping what a
+//! subscription has acknowledged exist side by side. Where it is ordered and the message has a
+//! key, a [lane](crate::table::lane) has a position that only moves on. Elsewhere each
+//! [run](crate::table::run) has its [holes](crate::table::holes).
+
+mod command;
+
+pub use command::{
+    AckOutcome, Acknowledge, Attach, CloseTopic, Command, Detach, Effect, Extend, Fail, FailCause,
+    Failed, Grant, Granted, LaneRewind, LeaseOutcome, Outcome, Publish, Rejected, Reply, Rewind,
+    Sweep, Swept,
+};

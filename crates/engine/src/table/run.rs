@@ -1,0 +1,63 @@
+//! A run: the messages of one publish request, which got consecutive ids.
+
+use model::{Incarnation, KeyHash, MessageId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{Row, fixed_key};
+
+/// By topic and first id, so that a scan reads a topic in publish order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunKey {
+    /// The topic's incarnation.
+    pub topic: Incarnation,
+    /// The id of the run's first message.
+    pub first: MessageId,
+}
+
+/// Where the store keeps a run's payload: beside the log entry that published it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PayloadAt {
+    /// The term of the entry.
+    pub term: u64,
+    /// The index of the entry.
+    pub index: u64,
+    /// Which payload of the entry, from zero, over all its commands.
+    pub number: u32,
+}
+
+/// A run that some subscription still needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The strand of the messages.
+    pub strand: KeyHash,
+    /// Whether they have an ordering key.
+    pub keyed: bool,
+    /// How many messages; their ids count up from the first.
+    pub count: u32,
+    /// What they weigh together, in bytes.
+    pub bytes: u64,
+    /// When they were published; the same for all.
+    pub published: Timestamp,
+    /// Where the messages are.
+    pub payload: PayloadAt,
+    /// How many subscriptions have not finished the run. At zero it goes.
+    pub waiting: u32,
+}
+
+impl Row for Run {
+    const TABLE: u8 = 3;
+    type Key = RunKey;
+}
+
+impl Run {
+    /// The id of the last message, for the run that begins at `first`.
+    #[must_use]
+    pub fn last(&self, first: MessageId) -> MessageId {
+        first.plus(self.count - 1)
+    }
+}
+
+fixed_key!(RunKey {
+    topic: number,
+    first: number
+});

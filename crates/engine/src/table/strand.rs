@@ -1,0 +1,38 @@
+//! A strand: the sequence of one (topic, ordering key) in this shard.
+
+use model::{Epoch, Incarnation, KeyHash, MessageId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{Row, fixed_key};
+
+/// By topic and key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StrandKey {
+    /// The topic's incarnation.
+    pub topic: Incarnation,
+    /// The strand.
+    pub strand: KeyHash,
+}
+
+/// A strand that this shard owns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strand {
+    /// The epoch of the pin under which the strand is open; zero for messages without a key.
+    pub epoch: Epoch,
+    /// The newest message.
+    pub last: MessageId,
+    /// When the newest message was published.
+    pub published: Timestamp,
+    /// How many runs of the strand are stored.
+    pub runs: u64,
+}
+
+impl Row for Strand {
+    const TABLE: u8 = 5;
+    type Key = StrandKey;
+}
+
+fixed_key!(StrandKey {
+    topic: number,
+    strand: hash
+});

@@ -1,0 +1,105 @@
+//! Every bound has a name here, and its reason. Sizes are in bytes of UTF-8 or of encoded messages.
+//!
+//! "API" marks a documented limit of Pub/Sub v1 that clients and their tests rely on: the value
+//! itself is accepted, one more is refused.
+
+use std::time::Duration;
+
+/// API: messages in one publish request.
+pub const PUBLISH_MESSAGES_MAX: usize = 1_000;
+/// API: one encoded publish request.
+pub const PUBLISH_REQUEST_BYTES_MAX: usize = 10_000_000;
+/// API: attributes of one message.
+pub const ATTRIBUTES_MAX: usize = 100;
+/// API: the key of an attribute.
+pub const ATTRIBUTE_KEY_BYTES_MAX: usize = 256;
+/// API: the value of an attribute.
+pub const ATTRIBUTE_VALUE_BYTES_MAX: usize = 1_024;
+/// API: an ordering key.
+pub const ORDERING_KEY_BYTES_MAX: usize = 1_024;
+/// API: one Acknowledge or ModifyAckDeadline request.
+pub const ACK_REQUEST_BYTES_MAX: usize = 524_288;
+/// 3,000 ids (what Node's client sends at most) fit into [`ACK_REQUEST_BYTES_MAX`].
+pub const ACK_ID_BYTES_MAX: usize = 160;
+/// What a gRPC request may weigh before it is decoded: the largest publish and its framing.
+pub const GRPC_REQUEST_BYTES_MAX: usize = 11 * 1024 * 1024;
+
+/// API: a resource id.
+pub const RESOURCE_ID_BYTES_MIN: usize = 3;
+/// API: a resource id.
+pub const RESOURCE_ID_BYTES_MAX: usize = 255;
+/// API: a filter.
+pub const FILTER_BYTES_MAX: usize = 256;
+/// API: labels of one resource.
+pub const LABELS_MAX: usize = 64;
+/// API: topics of one project; also subscriptions of one project, and of one topic.
+pub const RESOURCES_PER_PROJECT_MAX: usize = 10_000;
+/// Names on one page of a list when the caller does not say.
+pub const PAGE_SIZE_DEFAULT: usize = 100;
+/// Names on one page of a list at most.
+pub const PAGE_SIZE_MAX: usize = 1_000;
+
+/// API: the ack deadline of a subscription or stream.
+pub const ACK_DEADLINE_SECONDS_MIN: u32 = 10;
+/// API: the ack deadline of a subscription, of a stream, and of ModifyAckDeadline.
+pub const ACK_DEADLINE_SECONDS_MAX: u32 = 600;
+/// API: what a subscription without an ack deadline gets.
+pub const ACK_DEADLINE_SECONDS_DEFAULT: u32 = 10;
+/// API: what an exactly-once subscription without an ack deadline gets.
+pub const ACK_DEADLINE_SECONDS_DEFAULT_EXACTLY_ONCE: u32 = 60;
+/// API: failed deliveries before a message is dead-lettered.
+pub const DELIVERY_ATTEMPTS_MIN: u32 = 5;
+/// API: failed deliveries before a message is dead-lettered.
+pub const DELIVERY_ATTEMPTS_MAX: u32 = 100;
+/// API: failed deliveries before a message is dead-lettered, when the policy does not say.
+pub const DELIVERY_ATTEMPTS_DEFAULT: u32 = 5;
+/// API: either back-off of a retry policy.
+pub const BACKOFF_MAX: Duration = Duration::from_secs(600);
+/// API: the minimum back-off of a retry policy that does not say.
+pub const MINIMUM_BACKOFF_DEFAULT: Duration = Duration::from_secs(10);
+/// API: how long an unacknowledged message is kept.
+pub const MESSAGE_RETENTION_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// API: how long an unused subscription lives.
+pub const EXPIRATION_TTL_DEFAULT: Duration = Duration::from_secs(31 * 24 * 3_600);
+
+/// Messages of one Pull.
+pub const PULL_MESSAGES_MAX: usize = 1_000;
+/// How long a Pull with nothing to deliver is held before its empty answer.
+pub const PULL_WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long before the caller's deadline an empty Pull is answered, so that the answer arrives.
+pub const PULL_WAIT_MARGIN: Duration = Duration::from_secs(1);
+/// One response with messages: some clients accept 4 MiB. A larger message travels alone.
+pub const RESPONSE_BYTES_MAX: usize = 3_500_000;
+/// Messages in one response.
+pub const RESPONSE_MESSAGES_MAX: usize = 1_000;
+/// A stream without limits of its own gets this many messages outstanding.
+pub const OUTSTANDING_MESSAGES_MAX: u32 = 10_000;
+/// A stream without limits of its own gets this many bytes outstanding.
+pub const OUTSTANDING_BYTES_MAX: u64 = 50_000_000;
+/// A stream that has sent nothing for this long is closed; clients send a heartbeat each 30 s.
+pub const STREAM_IDLE_MAX: Duration = Duration::from_secs(120);
+/// A stream is closed at this age, so that connections spread again.
+pub const STREAM_AGE_MAX: Duration = Duration::from_secs(30 * 60);
+/// A streamed delivery that was never extended is released this long after its stream ended: the
+/// client has not confirmed that it arrived. Extended ones keep their lease.
+pub const ENDED_SESSION_RELEASE: Duration = Duration::from_secs(5);
+
+/// Ranges of acknowledged messages behind the unacknowledged head of a lane. A lane at the limit
+/// sends nothing new.
+pub const LANE_MARKS_MAX: usize = 1_000;
+/// A repeated ack of a settled exactly-once message is OK for this long.
+pub const SETTLED_KEPT: Duration = Duration::from_secs(600);
+/// A drained strand that was idle for this long is released.
+pub const STRAND_IDLE: Duration = Duration::from_secs(600);
+/// Rows that one clean-up command touches: it must not hold up publishes.
+pub const SWEEP_ROWS_MAX: usize = 1_000;
+/// Payload bytes that one log entry gathers from waiting publishes.
+pub const PROPOSAL_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Requests that one log entry gathers.
+pub const PROPOSAL_REQUESTS_MAX: usize = 4_096;
+/// Log entries of a shard on their way to the disks at once.
+pub const PROPOSALS_IN_FLIGHT_MAX: usize = 16;
+/// Payload bytes waiting to be proposed in one shard; beyond, publishes are RESOURCE_EXHAUSTED.
+pub const SHARD_WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Requests waiting in one shard; beyond, the sender waits.
+pub const SHARD_WAITING_REQUESTS_MAX: usize = 65_536;
