@@ -1,5 +1,7 @@
 //! Every command that a README tells its reader to type exists.
 
+use std::fmt;
+
 use crate::CHORES;
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -15,7 +17,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                 Command::Xtask(chore) => CHORES.iter().any(|(name, _)| *name == chore),
             };
             if !exists {
-                let what = format!("there is no {command:?}");
+                let what = format!("there is no `{command}`");
                 let next = "add it to the Makefile or to xtask, or mend the text";
                 findings.push(Finding::new(path, index + 1, what, next));
             }
@@ -24,10 +26,18 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-#[derive(Debug, PartialEq, Eq)]
 enum Command<'a> {
     Make(&'a str),
     Xtask(&'a str),
+}
+
+impl fmt::Display for Command<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Make(target) => write!(out, "make {target}"),
+            Self::Xtask(chore) => write!(out, "cargo xtask {chore}"),
+        }
+    }
 }
 
 /// The commands in a text's code blocks and code spans, each with the index of its line.
@@ -77,5 +87,6 @@ mod tests {
         ]));
         let lines: Vec<_> = found.iter().map(|finding| finding.line).collect();
         assert_eq!(lines, [1, 4, 6]);
+        assert_eq!(found[0].what, "there is no `make walk`");
     }
 }
