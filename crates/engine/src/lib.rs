@@ -10,11 +10,12 @@
 //! - [`control`]: topics and subscriptions, as the control group keeps them.
 //! - [`shard`]: messages and what was acknowledged of them, as a shard keeps them.
 //! - [`dispatch`]: which message goes to which session, as a shard's leader decides it.
-//! - `filter`: which messages a subscription wants.
+//! - [`filter`]: which messages a subscription wants.
 
 pub mod command;
 pub mod control;
 pub mod dispatch;
+pub mod filter;
 pub mod kv;
 pub mod shard;
 pub mod subscription;
