@@ -87,6 +87,9 @@ pub const ENDED_SESSION_RELEASE: Duration = Duration::from_secs(5);
 /// Ranges of acknowledged messages behind the unacknowledged head of a lane. A lane at the limit
 /// sends nothing new.
 pub const LANE_MARKS_MAX: usize = 1_000;
+/// Records of how a lane was moved back. Beyond, the oldest two become one that refuses more: some
+/// deliveries must then be repeated.
+pub const LANE_REWINDS_MAX: usize = 16;
 /// A repeated ack of a settled exactly-once message is OK for this long.
 pub const SETTLED_KEPT: Duration = Duration::from_secs(600);
 /// A drained strand that was idle for this long is released.

@@ -190,14 +190,13 @@ pub enum FailCause {
 /// A bounded step of cleaning up: at most [`model::limits::SWEEP_ROWS_MAX`] rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sweep {
-    /// Drops what a detached subscription has left of its topic, from `from` on in publish order.
+    /// Drops what a detached subscription has left of its topic. How far it came stands in
+    /// [`crate::table::detached`].
     Detached {
         /// The topic.
         topic: Incarnation,
         /// The subscription.
         subscription: Incarnation,
-        /// The first run to look at.
-        from: MessageId,
     },
     /// Drops strands of `topic` that are drained and idle, from `from` on.
     IdleStrands {
@@ -247,7 +246,7 @@ pub enum AckOutcome {
     /// The message is settled, or marked, or was so before by this delivery.
     Acknowledged,
     /// Exactly-once: the delivery has no live lease. At-least-once: the lane was moved back behind
-    /// this delivery, so the message comes again.
+    /// this delivery, so the message comes again; or the lane has all the marks that it may have.
     Stale,
     /// Exactly-once and ordered: an earlier message of the key is not acknowledged yet.
     Unordered,
@@ -270,10 +269,10 @@ pub enum LeaseOutcome {
 pub enum Swept {
     /// There is nothing more.
     All,
-    /// Go on with this run.
-    RunsUpTo(MessageId),
-    /// Go on with this strand.
-    StrandsUpTo(KeyHash),
+    /// There is more: the same command again.
+    More,
+    /// There is more: the same command again, from this strand on.
+    MoreFrom(KeyHash),
 }
 
 /// Why a command was refused. All of these are *refused*: nothing was done.

@@ -25,6 +25,20 @@ pub enum Holes {
     All,
 }
 
+impl Holes {
+    /// Whether message `number` of the run, from zero, is settled.
+    #[must_use]
+    pub fn has(&self, number: u64) -> bool {
+        match self {
+            Holes::All => true,
+            Holes::Some(words) => {
+                let word = words.get((number / 64) as usize);
+                word.is_some_and(|word| word >> (number % 64) & 1 == 1)
+            }
+        }
+    }
+}
+
 impl Row for Holes {
     const TABLE: u8 = 7;
     type Key = HolesKey;

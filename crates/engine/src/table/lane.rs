@@ -22,11 +22,13 @@ pub struct Lane {
     /// Every message of the strand up to this id is settled.
     pub position: MessageId,
     /// Tentative marks: ranges of acknowledged messages behind an unacknowledged one, in order,
-    /// apart from each other, both ends included. Empty on exactly-once subscriptions, where acks
-    /// come in order.
+    /// apart from each other and from the position, both ends included. On exactly-once
+    /// subscriptions acks come in order, and only what the filter does not want leaves marks.
     pub marks: Vec<(MessageId, MessageId)>,
-    /// The lane was moved back: see [`Rewound`].
-    pub rewound: Option<Rewound>,
+    /// How the lane was moved back: see [`Rewound`]. Later ones have both a later message and a
+    /// later delivery. One record would not do: when message 9 is nacked, the deliveries of 7 and 8
+    /// that an earlier rewind let through must go on counting.
+    pub rewound: Vec<Rewound>,
 }
 
 /// No ack of a message from `from` on counts when its delivery is older than `generation`.
@@ -36,6 +38,22 @@ pub struct Rewound {
     pub from: MessageId,
     /// Deliveries from this one on count.
     pub generation: Generation,
+}
+
+impl Lane {
+    /// Whether a message is settled or marked.
+    #[must_use]
+    pub fn covers(&self, message: MessageId) -> bool {
+        message <= self.position || self.mark_of(message).is_some()
+    }
+
+    /// The range of marks that has the message.
+    #[must_use]
+    pub fn mark_of(&self, message: MessageId) -> Option<(MessageId, MessageId)> {
+        let after = self.marks.partition_point(|(start, _)| *start <= message);
+        let before = after.checked_sub(1).map(|at| self.marks[at]);
+        before.filter(|(_, end)| message <= *end)
+    }
 }
 
 impl Row for Lane {

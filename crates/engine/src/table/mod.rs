@@ -5,11 +5,13 @@
 //! Checksums are the store's affair.
 //!
 //! Tables of a shard, in sort order: [`shard`], [`attachment`], [`run`], [`strand_run`],
-//! [`strand`], [`lane`], [`holes`], [`delivery`], [`settled`], [`settled_at`], [`garbage`].
+//! [`strand`], [`lane`], [`holes`], [`delivery`], [`settled`], [`settled_at`], [`garbage`], [`topic`],
+//! [`detached`].
 //! Tables of the control group are numbered from 64; see [`crate::control`].
 
 pub mod attachment;
 pub mod delivery;
+pub mod detached;
 pub mod garbage;
 pub mod holes;
 pub mod lane;
@@ -19,6 +21,7 @@ pub mod settled_at;
 pub mod shard;
 pub mod strand;
 pub mod strand_run;
+pub mod topic;
 
 use bytes::Bytes;
 use serde::Serialize;

@@ -23,6 +23,14 @@ pub struct StrandRun {
     pub count: u32,
 }
 
+impl StrandRun {
+    /// The id of the last message, for the run that begins at `first`.
+    #[must_use]
+    pub fn last(&self, first: MessageId) -> MessageId {
+        first.plus(self.count - 1)
+    }
+}
+
 impl Row for StrandRun {
     const TABLE: u8 = 4;
     type Key = StrandRunKey;
