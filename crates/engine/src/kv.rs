@@ -1,5 +1,7 @@
 //! What a state machine reads and writes: ordered rows of bytes.
 
+pub mod memory;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 

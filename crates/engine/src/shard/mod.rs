@@ -5,8 +5,11 @@
 //! key, a [lane](crate::table::lane) has a position that only moves on. Elsewhere each
 //! [run](crate::table::run) has its [holes](crate::table::holes).
 
+mod backlog;
 mod command;
+pub mod read;
 
+pub use backlog::Backlog;
 pub use command::{
     AckOutcome, Acknowledge, Attach, CloseTopic, Command, Detach, Effect, Extend, Fail, FailCause,
     Failed, Grant, Granted, LaneRewind, LeaseOutcome, Outcome, Publish, Rejected, Reply, Rewind,
