@@ -1,4 +1,4 @@
-//! The chores of the project, each one word: `cargo xtask verify`, `lint`, `test`, `tidy`, `fix`.
+//! The chores of the project, each one word: `cargo xtask verify`.
 //!
 //! They run the same on a developer's machine and in CI. Only `fix` writes into the checkout.
 
@@ -11,59 +11,72 @@ mod tally;
 mod tidy;
 mod tree;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
 
-/// The chores by name, with what they do, in the order in which the usage text lists them.
-pub(crate) const CHORES: [(&str, &str); 5] = [
-    (
-        "verify",
-        "lint, then test; writes nothing into the checkout",
-    ),
-    (
-        "lint",
-        "formatting, clippy with warnings as errors, docs, tidy",
-    ),
-    (
-        "test",
-        "the tests of every crate, then the suites of the official clients",
-    ),
-    ("tidy", "the project's own rules only (seconds)"),
-    (
-        "fix",
-        "formats, applies clippy's suggestions, lowers the ratchet",
-    ),
+/// Something that `cargo xtask` does.
+pub(crate) struct Chore {
+    /// The word that a developer types.
+    pub(crate) name: &'static str,
+    what: &'static str,
+    run: fn(&Path) -> anyhow::Result<()>,
+}
+
+/// Every chore, in the order in which the usage text lists them.
+pub(crate) const CHORES: [Chore; 5] = [
+    Chore {
+        name: "verify",
+        what: "lint, then test; writes nothing into the checkout",
+        run: verify,
+    },
+    Chore {
+        name: "lint",
+        what: "formatting, tidy, clippy with warnings as errors, docs",
+        run: lint::run,
+    },
+    Chore {
+        name: "test",
+        what: "the tests of every crate, then the suites of the official clients",
+        run: suites::run,
+    },
+    Chore {
+        name: "tidy",
+        what: "the project's own rules only (seconds)",
+        run: tidy::run,
+    },
+    Chore {
+        name: "fix",
+        what: "applies clippy's suggestions, formats, lowers the ratchet",
+        run: fix::run,
+    },
 ];
 
 fn main() -> ExitCode {
-    let chore = std::env::args().nth(1).unwrap_or_default();
-    match run(&chore) {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    match run(&name) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("xtask {chore}: {error:#}");
+            eprintln!("xtask {name}: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(chore: &str) -> anyhow::Result<()> {
-    let root = tree::root()?;
-    match chore {
-        "verify" => {
-            lint::run(&root)?;
-            suites::run(&root)
-        }
-        "lint" => lint::run(&root),
-        "test" => suites::run(&root),
-        "tidy" => tidy::run(&root),
-        "fix" => fix::run(&root),
-        other => bail!("there is no chore {other:?}; the chores are:\n{}", usage()),
-    }
+fn run(name: &str) -> anyhow::Result<()> {
+    let Some(chore) = CHORES.iter().find(|chore| chore.name == name) else {
+        bail!("there is no chore {name:?}; the chores are:\n{}", usage());
+    };
+    (chore.run)(&tree::root()?)
+}
+
+fn verify(root: &Path) -> anyhow::Result<()> {
+    lint::run(root)?;
+    suites::run(root)
 }
 
 fn usage() -> String {
-    CHORES
-        .map(|(name, what)| format!("  {name:8}{what}"))
-        .join("\n")
+    let lines = CHORES.map(|chore| format!("  {:8}{}", chore.name, chore.what));
+    lines.join("\n")
 }

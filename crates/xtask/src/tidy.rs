@@ -3,6 +3,7 @@
 mod changelog;
 mod decisions;
 mod direction;
+mod links;
 mod map;
 mod ratchet;
 mod readme;
@@ -18,7 +19,7 @@ use crate::tree::Tree;
 /// A rule: reads the tree, returns what is broken.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     direction::check,
     map::check,
     ratchet::check,
@@ -26,6 +27,7 @@ const RULES: [Rule; 7] = [
     words::check,
     changelog::check,
     readme::check,
+    links::check,
 ];
 
 /// Checks every rule, prints every finding, and fails if there is one.

@@ -14,7 +14,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         for (index, command) in commands(text) {
             let exists = match command {
                 Command::Make(target) => has_target(makefile, target),
-                Command::Xtask(chore) => CHORES.iter().any(|(name, _)| *name == chore),
+                Command::Xtask(chore) => CHORES.iter().any(|known| known.name == chore),
             };
             if !exists {
                 let what = format!("there is no `{command}`");
