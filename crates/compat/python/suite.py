@@ -22,7 +22,7 @@ def play(name, scenario):
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         report(name, "failed", time.monotonic() - began, reason)
-        traceback.print_exc(limit=4, chain=False)
+        traceback.print_exc(limit=3, chain=False)
         return False
     finally:
         stage.close()
