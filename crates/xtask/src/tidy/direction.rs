@@ -51,43 +51,48 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn check_manifest(name: &str, text: &str) -> Vec<Finding> {
     let path = format!("crates/{name}/Cargo.toml");
+    let at_top = |what: String, next: &str| vec![Finding::new(&path, 1, what, next)];
     let manifest: Table = match text.parse() {
         Ok(manifest) => manifest,
-        Err(error) => {
-            return vec![Finding::new(
-                &path,
-                1,
-                error.to_string(),
-                "mend the manifest",
-            )];
-        }
+        Err(error) => return at_top(error.to_string(), "mend the manifest"),
     };
     let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
-        let next = "write an ADR, then name it in crates/xtask/src/tidy/direction.rs";
-        return vec![Finding::new(
-            &path,
-            1,
-            format!("crate {name} has no place yet"),
-            next,
-        )];
+        let next = "write a decision record, then name it in crates/xtask/src/tidy/direction.rs";
+        return at_top(format!("crate {name} has no place yet"), next);
     };
-    let mut findings = Vec::new();
-    for (table, dependency) in dependencies(&manifest) {
-        let line = line_of(text, &dependency);
-        let is_ours = MAY_USE.iter().any(|(known, _)| *known == dependency);
-        if is_ours && !allowed.contains(&dependency.as_str()) {
-            let what = format!("{name} may not use {dependency}: dependencies point one way");
-            let next = "move the code to the crate that may know it, or argue the edge in an ADR";
-            findings.push(Finding::new(&path, line, what, next));
-        }
-        let pure = name == "engine" || name == "model";
-        if pure && table != "dev-dependencies" && IMPURE.contains(&dependency.as_str()) {
-            let what = format!("{name} may not use {dependency}: it decides and performs nothing");
-            let next = "take what you need as an argument, and let the caller perform it";
-            findings.push(Finding::new(&path, line, what, next));
-        }
+    dependencies(&manifest)
+        .into_iter()
+        .filter_map(|(table, dependency)| {
+            let line = line_of(text, &dependency);
+            let (why, next) = refusal(name, allowed, table, &dependency)?;
+            let what = format!("{name} may not use {dependency}: {why}");
+            Some(Finding::new(&path, line, what, next))
+        })
+        .collect()
+}
+
+/// Why a crate may not have a dependency, and what to do instead; `None` if it may.
+fn refusal(
+    name: &str,
+    allowed: &[&str],
+    table: &str,
+    dependency: &str,
+) -> Option<(&'static str, &'static str)> {
+    let is_ours = MAY_USE.iter().any(|(known, _)| *known == dependency);
+    if is_ours && !allowed.contains(&dependency) {
+        return Some((
+            "dependencies point one way",
+            "move the code to the crate that may know it, or argue the edge in a decision record",
+        ));
     }
-    findings
+    let is_pure = matches!(name, "model" | "engine") && table != "dev-dependencies";
+    if is_pure && IMPURE.contains(&dependency) {
+        return Some((
+            "it decides and performs nothing",
+            "take what you need as an argument, and let the caller perform it",
+        ));
+    }
+    None
 }
 
 /// Every dependency of a manifest under its short name, with the kind of table that it stands in.
@@ -101,12 +106,8 @@ fn dependencies(manifest: &Table) -> Vec<(&'static str, String)> {
     for place in std::iter::once(manifest).chain(per_target) {
         for table in DEPENDENCY_TABLES {
             let names = place.get(table).and_then(|value| value.as_table());
-            found.extend(
-                names
-                    .into_iter()
-                    .flatten()
-                    .map(|(name, _)| (table, short(name))),
-            );
+            let names = names.into_iter().flat_map(|names| names.keys());
+            found.extend(names.map(|name| (table, short(name))));
         }
     }
     found
