@@ -31,7 +31,8 @@ release: setup
 run: release
 	@$(BUILD) cargo run --release --quiet --package orderly-node -- serve --data-dir '$(DATA)' --listen '$(LISTEN)'
 
-test: setup
+test:
+	@.ci/setup tests
 	@cargo xtask test
 
 demo:
@@ -43,7 +44,8 @@ bench:
 	@echo 'make bench: not built yet. It will measure the rows of the speed table on this machine.' >&2
 	@exit 2
 
-verify: setup
+verify:
+	@.ci/setup tests
 	@cargo xtask verify
 
 fix: setup
