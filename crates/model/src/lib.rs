@@ -9,6 +9,7 @@ pub mod limits;
 pub mod name;
 pub mod region;
 pub mod run;
+pub mod sabotage;
 pub mod secret;
 pub mod time;
 
