@@ -61,7 +61,7 @@ pub trait ViewExt: View {
         &'a self,
         from: &R::Key,
         to: &R::Key,
-    ) -> impl Iterator<Item = Result<(R::Key, R), Fault>> + 'a {
+    ) -> impl Iterator<Item = Result<(R::Key, R), Fault>> + use<'a, Self, R> {
         self.scan(&row_key::<R>(from), &row_key::<R>(to))
             .map(|found| typed::<R>(found?))
     }
