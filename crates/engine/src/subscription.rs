@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::TopicName;
+use model::{SubscriptionName, TopicName};
 use serde::{Deserialize, Serialize};
 
 /// Copied from the catalogue into every shard of the topic, see [`crate::table::attachment`].
@@ -27,6 +27,8 @@ pub struct SubscriptionSettings {
 pub struct DeadLetterPolicy {
     /// The topic that they are published to.
     pub topic: TopicName,
+    /// The subscription: its dead letters say where they came from.
+    pub source: SubscriptionName,
     /// Failed deliveries before that: 5 to 100.
     pub attempts_max: u32,
 }
