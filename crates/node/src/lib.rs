@@ -1,1 +1,7 @@
 //! The process: configuration, wiring, administration, and the command line of orderly.
+//!
+//! - [`start`]: builds a node, one crate after another.
+//! - [`cli`]: the commands.
+
+pub mod cli;
+pub mod start;

@@ -1,0 +1,76 @@
+//! Which node a command talks to, and for which project.
+
+use std::time::Duration;
+
+use clap::Args;
+use model::limits::GRPC_REQUEST_BYTES_MAX;
+use proto::pubsub::publisher_client::PublisherClient;
+use proto::pubsub::subscriber_client::SubscriberClient;
+use tonic::transport::{Channel, Endpoint};
+
+use super::Failure;
+
+/// How long a node may take to accept a connection.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How long an answer, or the first sign of a stream, may take. A pull waits for up to 20 s.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+/// Which node, and which project.
+#[derive(Clone, Debug, Args)]
+pub struct Target {
+    /// The node, as host:port.
+    #[arg(
+        long,
+        global = true,
+        env = "PUBSUB_EMULATOR_HOST",
+        default_value = "localhost:8085",
+        value_name = "HOST:PORT"
+    )]
+    pub(crate) endpoint: String,
+    /// The project of names that are given without one.
+    #[arg(
+        long,
+        global = true,
+        env = "PUBSUB_PROJECT_ID",
+        default_value = "orderly"
+    )]
+    pub(crate) project: String,
+}
+
+impl Target {
+    /// Connects to the node.
+    pub(crate) async fn channel(&self) -> Result<Channel, Failure> {
+        let unreachable = |why: tonic::transport::Error| Failure::Unreachable {
+            endpoint: self.endpoint.clone(),
+            why: root_cause(&why),
+        };
+        let uri = format!("http://{}", self.endpoint);
+        let endpoint = Endpoint::from_shared(uri).map_err(unreachable)?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_MAX)
+            .timeout(ANSWER_MAX)
+            .tcp_nodelay(true);
+        endpoint.connect().await.map_err(unreachable)
+    }
+
+    /// A client of the Publisher service.
+    pub(crate) async fn publisher(&self) -> Result<PublisherClient<Channel>, Failure> {
+        let client = PublisherClient::new(self.channel().await?);
+        Ok(client.max_decoding_message_size(2 * GRPC_REQUEST_BYTES_MAX))
+    }
+
+    /// A client of the Subscriber service.
+    pub(crate) async fn subscriber(&self) -> Result<SubscriberClient<Channel>, Failure> {
+        let client = SubscriberClient::new(self.channel().await?);
+        Ok(client.max_decoding_message_size(2 * GRPC_REQUEST_BYTES_MAX))
+    }
+}
+
+/// The innermost of an error's causes, which names the trouble.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

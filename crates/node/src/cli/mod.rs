@@ -1,0 +1,74 @@
+//! The command line. Its grammar follows gcloud's, so that fingers need not learn another.
+
+mod completions;
+mod endpoint;
+mod failure;
+mod labels;
+mod output;
+mod resource;
+mod serve;
+mod subscriptions;
+mod tail;
+mod topics;
+
+use clap::{Parser, Subcommand};
+
+pub use endpoint::Target;
+pub use failure::Failure;
+pub use output::Format;
+
+/// Ordered messages on your own machines, over the Google Cloud Pub/Sub API.
+#[derive(Debug, Parser)]
+#[command(name = "orderly", version, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    target: Target,
+    /// How results are printed.
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a node.
+    Serve(serve::Serve),
+    /// Creates, lists, changes and deletes topics, and publishes to them.
+    #[command(subcommand)]
+    Topics(topics::Topics),
+    /// Creates, lists, changes and deletes subscriptions, and pulls from them.
+    #[command(subcommand)]
+    Subscriptions(subscriptions::Subscriptions),
+    /// Prints the messages of a subscription as they come, and acknowledges them.
+    Tail(tail::Tail),
+    /// Prints a script that lets a shell complete these commands.
+    Completions(completions::Completions),
+}
+
+/// Runs one command.
+///
+/// # Errors
+/// [`Failure`], which says what to do next and how to exit.
+pub fn run(cli: Cli) -> Result<(), Failure> {
+    let Cli {
+        target,
+        output,
+        command,
+    } = cli;
+    match command {
+        Command::Serve(serve) => serve.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Topics(topics) => client(topics.run(&target, output)),
+        Command::Subscriptions(subscriptions) => client(subscriptions.run(&target, output)),
+        Command::Tail(tail) => client(tail.run(&target, output)),
+    }
+}
+
+/// Runs a command that talks to a node: one thread is enough for it.
+fn client(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(Failure::Runtime)?.block_on(command)
+}
