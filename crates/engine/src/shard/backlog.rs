@@ -48,7 +48,10 @@ impl<'v> Backlog<'v> {
 
     /// The runs that the subscription may not have finished, from the one that begins at `from` on
     /// or the next one after it.
-    pub fn runs(&self, from: MessageId) -> impl Iterator<Item = Result<(RunKey, Run), Fault>> {
+    pub fn runs(
+        &self,
+        from: MessageId,
+    ) -> impl Iterator<Item = Result<(RunKey, Run), Fault>> + use<'v> {
         let first = MessageId(self.attachment.after.0 + 1);
         read::runs(self.view, self.key.topic, from.max(first))
     }
@@ -140,7 +143,9 @@ impl<'v> Backlog<'v> {
     }
 
     /// All logged leases and attempts, by message.
-    pub fn deliveries(&self) -> impl Iterator<Item = Result<(DeliveryKey, Delivery), Fault>> {
+    pub fn deliveries(
+        &self,
+    ) -> impl Iterator<Item = Result<(DeliveryKey, Delivery), Fault>> + use<'v> {
         deliveries(self.view, self.key.subscription)
     }
 }

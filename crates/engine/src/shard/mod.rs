@@ -5,10 +5,35 @@
 //! key, a [lane](crate::table::lane) has a position that only moves on. Elsewhere each
 //! [run](crate::table::run) has its [holes](crate::table::holes).
 
-mod backlog;
+mod apply;
 mod command;
+
+mod attach;
+mod close_topic;
+mod detach;
+mod publish;
+
+mod acknowledge;
+mod rewind;
+
+mod extend;
+mod fail;
+mod grant;
+
+mod sweep;
+
+mod holes;
+mod lane;
+mod run_release;
+mod settlement;
+
+mod backlog;
 pub mod read;
 
+#[cfg(test)]
+mod tests;
+
+pub use apply::{At, apply};
 pub use backlog::Backlog;
 pub use command::{
     AckOutcome, Acknowledge, Attach, CloseTopic, Command, Detach, Effect, Extend, Fail, FailCause,

@@ -1,0 +1,79 @@
+//! Messages of one subscription are settled.
+
+use model::{KeyHash, MessageId};
+
+use super::settlement::{Ack, Settlement};
+use super::{AckOutcome, Acknowledge, At, Outcome, Rejected, Reply, holes, lane, read};
+use crate::Fault;
+use crate::kv::Overlay;
+use crate::table::run::{Run, RunKey};
+
+pub(super) fn apply(
+    overlay: &mut Overlay<'_>,
+    acknowledge: &Acknowledge,
+    at: At,
+) -> Result<Outcome, Fault> {
+    let (topic, subscription) = (acknowledge.topic, acknowledge.subscription);
+    let Some(mut settlement) = Settlement::open(overlay, topic, subscription, at.time)? else {
+        return Ok(Rejected::NotAttached.into());
+    };
+    let mut outcomes = vec![AckOutcome::Stale; acknowledge.messages.len()];
+    for (strand, acks) in by_strand(acknowledge) {
+        settle_strand(&mut settlement, strand, &acks, &mut outcomes)?;
+    }
+    Ok(Reply::Acknowledged(outcomes).into())
+}
+
+/// The acks of each strand in id order, whatever the order of the list: a client that acknowledges
+/// 3, 2 and 1 at once has acknowledged them in order.
+fn by_strand(acknowledge: &Acknowledge) -> Vec<(KeyHash, Vec<Ack>)> {
+    let acks = acknowledge.messages.iter().enumerate();
+    let mut acks: Vec<_> = acks
+        .map(|(place, &(strand, message, generation))| {
+            let ack = Ack {
+                place,
+                message,
+                generation,
+            };
+            (strand, ack)
+        })
+        .collect();
+    acks.sort_by_key(|(strand, ack)| (*strand, ack.message));
+    let strands = acks.chunk_by(|(before, _), (after, _)| before == after);
+    strands
+        .map(|acks| (acks[0].0, acks.iter().map(|(_, ack)| *ack).collect()))
+        .collect()
+}
+
+fn settle_strand(
+    settlement: &mut Settlement<'_, '_>,
+    strand: KeyHash,
+    mut acks: &[Ack],
+    outcomes: &mut [AckOutcome],
+) -> Result<(), Fault> {
+    while let Some(ack) = acks.first() {
+        let Some((key, run)) = wanted_run(settlement, strand, ack.message)? else {
+            outcomes[ack.place] = settlement.again(ack)?;
+            acks = &acks[1..];
+            continue;
+        };
+        if settlement.attachment.settings.ordered && run.keyed {
+            return lane::settle(settlement, strand, acks, outcomes);
+        }
+        let in_run = acks.partition_point(|ack| ack.message <= run.last(key.first));
+        holes::settle(settlement, key, run.count, &acks[..in_run], outcomes)?;
+        acks = &acks[in_run..];
+    }
+    Ok(())
+}
+
+/// The run of the message, if the subscription may have to settle it.
+pub(super) fn wanted_run(
+    settlement: &Settlement<'_, '_>,
+    strand: KeyHash,
+    message: MessageId,
+) -> Result<Option<(RunKey, Run)>, Fault> {
+    let found = read::run_of(settlement.overlay, settlement.topic, message)?;
+    let after = settlement.attachment.after;
+    Ok(found.filter(|(key, run)| run.strand == strand && key.first > after))
+}

@@ -1,0 +1,146 @@
+//! Settling in order: a lane's position moves over what is acknowledged from the front on, and
+//! what is acknowledged behind it leaves marks.
+
+mod progress;
+
+use model::limits::LANE_MARKS_MAX;
+use model::{KeyHash, MessageId};
+
+use super::acknowledge::wanted_run;
+use super::settlement::{Ack, Settlement};
+use super::{AckOutcome, read};
+use crate::Fault;
+use crate::kv::ViewExt;
+use crate::table::lane::{Lane, LaneKey};
+use progress::{Joint, Progress};
+
+/// Settles messages of one lane; the acks are in id order.
+pub(super) fn settle(
+    settlement: &mut Settlement<'_, '_>,
+    strand: KeyHash,
+    acks: &[Ack],
+    outcomes: &mut [AckOutcome],
+) -> Result<(), Fault> {
+    let key = LaneKey {
+        topic: settlement.topic,
+        strand,
+        subscription: settlement.subscription,
+    };
+    let before = settlement.overlay.row::<Lane>(&key)?;
+    let before = before.unwrap_or_else(|| Lane {
+        position: settlement.attachment.after,
+        ..Lane::default()
+    });
+    let mut progress = Progress::new(settlement.topic, strand, &before);
+    for ack in acks {
+        progress.reach(settlement.overlay, ack.message)?;
+        outcomes[ack.place] = settle_one(settlement, strand, &before, &mut progress, ack)?;
+    }
+    let after = progress.finish(settlement.overlay, before.rewound.clone())?;
+    advance(settlement, &key, &before, after)
+}
+
+fn settle_one(
+    settlement: &mut Settlement<'_, '_>,
+    strand: KeyHash,
+    lane: &Lane,
+    progress: &mut Progress,
+    ack: &Ack,
+) -> Result<AckOutcome, Fault> {
+    let covered = progress.covers(ack.message);
+    if covered || wanted_run(settlement, strand, ack.message)?.is_none() {
+        return settlement.again(ack);
+    }
+    if !settlement.has_right(ack)? || is_superseded(settlement, lane, ack) {
+        return Ok(AckOutcome::Stale);
+    }
+    let joint = progress.joint(settlement.overlay, ack.message)?;
+    if ack.generation.is_some() {
+        if settlement.exactly_once() && joint != Joint::Position {
+            return Ok(AckOutcome::Unordered);
+        }
+        if joint == Joint::Apart && progress.marks() >= LANE_MARKS_MAX {
+            return Ok(AckOutcome::Stale);
+        }
+    }
+    progress.settle(ack.message, joint);
+    settlement.remember(ack);
+    Ok(AckOutcome::Acknowledged)
+}
+
+/// Whether the message was to be sent again after this delivery of it.
+fn is_superseded(settlement: &Settlement<'_, '_>, lane: &Lane, ack: &Ack) -> bool {
+    let (false, Some(generation)) = (settlement.exactly_once(), ack.generation) else {
+        return false;
+    };
+    let mut rewound = lane.rewound.iter().rev();
+    let last = rewound.find(|rewound| rewound.from <= ack.message);
+    last.is_some_and(|rewound| generation < rewound.generation)
+}
+
+/// The one way in which a lane moves: writes it, and lets go of every message that it has passed.
+fn advance(
+    settlement: &mut Settlement<'_, '_>,
+    key: &LaneKey,
+    before: &Lane,
+    after: Lane,
+) -> Result<(), Fault> {
+    assert!(before.position <= after.position, "a position goes on");
+    after.assert_marks_apart();
+    if after == *before {
+        return Ok(());
+    }
+    settlement.overlay.put(key, &after);
+    for (first, last) in passed(settlement, key, before.position, after.position)? {
+        let mut message = first.max(MessageId::new(before.position.counter() + 1, first.shard()));
+        while message <= last.min(after.position) {
+            settlement.forget_delivery(message)?;
+            message = message.plus(1);
+        }
+        if last <= after.position {
+            settlement.finish_run(first)?;
+        }
+    }
+    Ok(())
+}
+
+/// First and last message of every run that has a message of `(from, to]`.
+fn passed(
+    settlement: &Settlement<'_, '_>,
+    key: &LaneKey,
+    from: MessageId,
+    to: MessageId,
+) -> Result<Vec<(MessageId, MessageId)>, Fault> {
+    let mut passed = Vec::new();
+    if from == to {
+        return Ok(passed);
+    }
+    let view = &*settlement.overlay;
+    if let Some((key, run)) = read::strand_run_floor(view, key.topic, key.strand, from)?
+        && from < run.last(key.first)
+    {
+        passed.push((key.first, run.last(key.first)));
+    }
+    for run in read::strand_runs(view, key.topic, key.strand, MessageId(from.0 + 1)) {
+        let (key, run) = run?;
+        if key.first > to {
+            break;
+        }
+        passed.push((key.first, run.last(key.first)));
+    }
+    Ok(passed)
+}
+
+impl Lane {
+    /// Marks are in order, and none touches the position.
+    pub(super) fn assert_marks_apart(&self) {
+        let mut before = self.position;
+        for (start, end) in &self.marks {
+            assert!(
+                before < *start && start <= end,
+                "marks are sorted and apart"
+            );
+            before = *end;
+        }
+    }
+}

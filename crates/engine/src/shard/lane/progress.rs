@@ -1,0 +1,126 @@
+//! A lane while acks are merged into it, in id order: one pass over its marks, whatever the acks.
+
+use model::{Incarnation, KeyHash, MessageId};
+
+use crate::Fault;
+use crate::kv::View;
+use crate::shard::read;
+use crate::table::lane::{Lane, Rewound};
+
+/// Both ends included.
+type Range = (MessageId, MessageId);
+
+/// What the messages up to some id have become.
+pub(super) struct Progress {
+    topic: Incarnation,
+    strand: KeyHash,
+    /// The end of what is settled from the front on.
+    position: MessageId,
+    /// The marks behind it, up to the id reached.
+    marks: Vec<Range>,
+    /// The lane's marks that are not reached, last first.
+    rest: Vec<Range>,
+    /// Whether the last range up to here has grown, and so may have met the next mark.
+    grown: bool,
+}
+
+/// Where a message meets what is settled before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// It is the first that is not settled.
+    Position,
+    /// It is the next after a mark.
+    Mark,
+    /// There is an unsettled message right before it.
+    Apart,
+}
+
+impl Progress {
+    pub(super) fn new(topic: Incarnation, strand: KeyHash, lane: &Lane) -> Self {
+        Progress {
+            topic,
+            strand,
+            position: lane.position,
+            marks: Vec::new(),
+            rest: lane.marks.iter().rev().copied().collect(),
+            grown: false,
+        }
+    }
+
+    /// Takes in every mark that begins at `message` or before.
+    pub(super) fn reach(&mut self, view: &dyn View, message: MessageId) -> Result<(), Fault> {
+        while let Some(mark) = self.rest.pop_if(|(start, _)| *start <= message) {
+            let joint = match self.grown {
+                true => self.joint(view, mark.0)?,
+                false => Joint::Apart,
+            };
+            self.add(mark, joint);
+            self.grown = false;
+        }
+        Ok(())
+    }
+
+    /// Whether a message that is reached is settled or marked.
+    pub(super) fn covers(&self, message: MessageId) -> bool {
+        message <= self.end()
+    }
+
+    /// Where a message that is reached and not covered would join.
+    pub(super) fn joint(&self, view: &dyn View, message: MessageId) -> Result<Joint, Fault> {
+        let just_before = MessageId(message.0 - 1);
+        let run = read::strand_run_floor(view, self.topic, self.strand, just_before)?;
+        // The run ends before the message, or it has the message; then the one before it too.
+        let before = run.map(|(key, run)| match run.last(key.first) {
+            last if last < message => last,
+            _ => MessageId::new(message.counter() - 1, message.shard()),
+        });
+        Ok(match before {
+            Some(before) if before > self.end() => Joint::Apart,
+            _ if self.marks.is_empty() => Joint::Position,
+            _ => Joint::Mark,
+        })
+    }
+
+    /// How many marks the lane has.
+    pub(super) fn marks(&self) -> usize {
+        self.marks.len() + self.rest.len()
+    }
+
+    /// Settles a message that is reached and not covered.
+    pub(super) fn settle(&mut self, message: MessageId, joint: Joint) {
+        self.add((message, message), joint);
+        self.grown = true;
+    }
+
+    /// The lane as it is now.
+    pub(super) fn finish(
+        mut self,
+        view: &dyn View,
+        mut rewound: Vec<Rewound>,
+    ) -> Result<Lane, Fault> {
+        self.reach(view, MessageId::MAX)?;
+        // Of those that the position has passed, the last one alone says what holds behind it.
+        let passed = rewound.partition_point(|rewound| rewound.from <= self.position);
+        rewound.drain(..passed.saturating_sub(1));
+        Ok(Lane {
+            position: self.position,
+            marks: self.marks,
+            rewound,
+        })
+    }
+
+    fn end(&self) -> MessageId {
+        self.marks.last().map_or(self.position, |(_, end)| *end)
+    }
+
+    fn add(&mut self, range: Range, joint: Joint) {
+        match joint {
+            Joint::Position => self.position = range.1,
+            Joint::Mark => {
+                let last = self.marks.last_mut();
+                last.expect("a range joins a mark only if there is one").1 = range.1;
+            }
+            Joint::Apart => self.marks.push(range),
+        }
+    }
+}
