@@ -32,6 +32,10 @@ pub const RESOURCE_ID_BYTES_MAX: usize = 255;
 pub const FILTER_BYTES_MAX: usize = 256;
 /// API: labels of one resource.
 pub const LABELS_MAX: usize = 64;
+/// API: the key of a label, in characters; it has at least one.
+pub const LABEL_KEY_CHARACTERS_MAX: usize = 63;
+/// API: the value of a label, in characters.
+pub const LABEL_VALUE_CHARACTERS_MAX: usize = 63;
 /// API: topics of one project; also subscriptions of one project, and of one topic.
 pub const RESOURCES_PER_PROJECT_MAX: usize = 10_000;
 /// Names on one page of a list when the caller does not say.
@@ -57,8 +61,14 @@ pub const DELIVERY_ATTEMPTS_DEFAULT: u32 = 5;
 pub const BACKOFF_MAX: Duration = Duration::from_secs(600);
 /// API: the minimum back-off of a retry policy that does not say.
 pub const MINIMUM_BACKOFF_DEFAULT: Duration = Duration::from_secs(10);
+/// API: how long messages may be kept, by a topic or a subscription.
+pub const MESSAGE_RETENTION_MIN: Duration = Duration::from_secs(600);
+/// API: how long messages may be kept, by a topic or a subscription.
+pub const MESSAGE_RETENTION_MAX: Duration = Duration::from_secs(31 * 24 * 3_600);
 /// API: how long an unacknowledged message is kept.
 pub const MESSAGE_RETENTION_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// API: how long an unused subscription must be let live at least.
+pub const EXPIRATION_TTL_MIN: Duration = Duration::from_secs(24 * 3_600);
 /// API: how long an unused subscription lives.
 pub const EXPIRATION_TTL_DEFAULT: Duration = Duration::from_secs(31 * 24 * 3_600);
 
