@@ -1,27 +1,98 @@
 //! The commands of the control group and their answers.
 
-use model::ClusterSecret;
+use model::Incarnation;
+use model::limits::PROPOSAL_REQUESTS_MAX;
 use serde::{Deserialize, Serialize};
+
+use super::{
+    CreateSubscription, CreateTopic, DeleteSubscription, DeleteTopic, DetachSubscription, Found,
+    Rejected, Subscription, Topic, UpdateSubscription, UpdateTopic,
+};
+use crate::shard;
 
 /// A command in the control group's log. One struct each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Founds the cluster.
     Found(Found),
+    /// Creates a topic.
+    CreateTopic(CreateTopic),
+    /// Changes a topic.
+    UpdateTopic(UpdateTopic),
+    /// Deletes a topic.
+    DeleteTopic(DeleteTopic),
+    /// Creates a subscription.
+    CreateSubscription(CreateSubscription),
+    /// Changes a subscription.
+    UpdateSubscription(UpdateSubscription),
+    /// Deletes a subscription.
+    DeleteSubscription(DeleteSubscription),
+    /// Detaches a subscription from its topic.
+    DetachSubscription(DetachSubscription),
 }
 
-/// Founds the cluster: the first entry of its log, and never a later one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    /// The key of the cluster's hashes.
-    pub secret: ClusterSecret,
-    /// How many shards there are, numbered from one.
-    pub shards: u16,
+/// Where in the log a command stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// The index of its entry.
+    pub index: u64,
+    /// Its position among the entry's commands, from zero.
+    pub position: u32,
+}
+
+/// Bits of [`At::number`] that hold the position.
+const POSITION_BITS: u32 = 12;
+const _: () = assert!(PROPOSAL_REQUESTS_MAX <= 1 << POSITION_BITS);
+
+impl At {
+    /// The command's own number: the index times 2^12, plus the position. No other command of
+    /// the log has it, and later commands have greater ones. It is never zero, since indexes of
+    /// commands start at one.
+    ///
+    /// # Panics
+    /// When the entry has more commands than [`PROPOSAL_REQUESTS_MAX`].
+    #[must_use]
+    pub fn number(self) -> u64 {
+        assert!(
+            self.position < 1 << POSITION_BITS,
+            "entry {} is too long",
+            self.index
+        );
+        self.index << POSITION_BITS | u64::from(self.position)
+    }
+
+    /// The incarnation of a resource that the command creates.
+    pub(super) fn incarnation(self) -> Incarnation {
+        Incarnation(self.number())
+    }
+}
+
+/// What a command answers, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// To the caller, once the effects are logged.
+    pub reply: Reply,
+    /// What every shard must log before the caller is answered, in this order.
+    pub effects: Vec<shard::Command>,
 }
 
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The command is done.
+pub enum Reply {
+    /// The command is done, and leaves nothing to show.
     Done,
+    /// The topic as it is now.
+    Topic(Box<Topic>),
+    /// The subscription as it is now.
+    Subscription(Box<Subscription>),
+    /// Nothing was done.
+    Rejected(Rejected),
+}
+
+impl Outcome {
+    /// An answer that no shard needs to know of.
+    pub(super) fn only(reply: Reply) -> Self {
+        let effects = Vec::new();
+        Outcome { reply, effects }
+    }
 }

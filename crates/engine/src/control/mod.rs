@@ -1,5 +1,37 @@
-//! Topics and subscriptions: the state machine of the control group.
+//! Topics and subscriptions: the catalogue, as the control group keeps it.
+//!
+//! A call of a client becomes a [`request`], which is checked without any state, and then a
+//! [`Command`]. [`apply`] decides it alike on every replica. What shards must know of it comes
+//! back as effects: the shell has every shard log them before the client is answered, so that a
+//! publish after a create is seen, and one after a delete is refused. [`read`] answers from the
+//! tables.
 
+mod apply;
 mod command;
+mod create_subscription;
+mod create_topic;
+mod delete_subscription;
+mod delete_topic;
+mod detach_subscription;
+mod found;
+pub mod read;
+mod rejected;
+pub mod request;
+pub mod table;
+mod update_subscription;
+mod update_topic;
 
-pub use command::{Command, Outcome};
+pub use apply::apply;
+pub use command::{At, Command, Outcome, Reply};
+pub use create_subscription::{CreateSubscription, DeadLetter};
+pub use create_topic::CreateTopic;
+pub use delete_subscription::DeleteSubscription;
+pub use delete_topic::DeleteTopic;
+pub use detach_subscription::DetachSubscription;
+pub use found::Found;
+pub use rejected::{Quota, Rejected};
+pub use table::cluster::Cluster;
+pub use table::subscription::Subscription;
+pub use table::topic::{Labels, Topic};
+pub use update_subscription::{SubscriptionChange, UpdateSubscription};
+pub use update_topic::UpdateTopic;

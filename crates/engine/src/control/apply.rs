@@ -1,0 +1,28 @@
+//! One command after another: what each replica of the control group does.
+
+use super::rejected::Stop;
+use super::{At, Command, Outcome, Reply};
+use crate::Fault;
+use crate::kv::Overlay;
+
+/// Applies the command that stands at `at`. A refused one writes nothing.
+///
+/// # Errors
+/// [`Fault`] when the state can't be read; it stops the replica.
+pub fn apply(overlay: &mut Overlay<'_>, command: &Command, at: At) -> Result<Outcome, Fault> {
+    let applied = match command {
+        Command::Found(command) => command.apply(overlay),
+        Command::CreateTopic(command) => command.apply(overlay, at),
+        Command::UpdateTopic(command) => command.apply(overlay, at),
+        Command::DeleteTopic(command) => command.apply(overlay, at),
+        Command::CreateSubscription(command) => command.apply(overlay, at),
+        Command::UpdateSubscription(command) => command.apply(overlay, at),
+        Command::DeleteSubscription(command) => command.apply(overlay),
+        Command::DetachSubscription(command) => command.apply(overlay, at),
+    };
+    match applied {
+        Ok(outcome) => Ok(outcome),
+        Err(Stop::Rejected(rejected)) => Ok(Outcome::only(Reply::Rejected(rejected))),
+        Err(Stop::Fault(fault)) => Err(fault),
+    }
+}

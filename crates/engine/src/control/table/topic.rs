@@ -1,0 +1,32 @@
+//! A topic, by name.
+
+use std::collections::BTreeMap;
+
+use model::{Incarnation, TopicName};
+use serde::{Deserialize, Serialize};
+
+use super::NameKey;
+use crate::table::Row;
+
+/// What users attach to a resource, by key.
+pub type Labels = BTreeMap<String, String>;
+
+/// A topic as the catalogue has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topic {
+    /// Its name.
+    pub name: TopicName,
+    /// Which life of the name this is.
+    pub incarnation: Incarnation,
+    /// Which command changed it last; grows with each.
+    pub version: u64,
+    /// Its labels.
+    pub labels: Labels,
+    /// How many subscriptions it has, detached ones included.
+    pub subscriptions: u32,
+}
+
+impl Row for Topic {
+    const TABLE: u8 = 65;
+    type Key = NameKey;
+}
