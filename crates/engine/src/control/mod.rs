@@ -35,3 +35,6 @@ pub use table::subscription::Subscription;
 pub use table::topic::{Labels, Topic};
 pub use update_subscription::{SubscriptionChange, UpdateSubscription};
 pub use update_topic::UpdateTopic;
+
+#[cfg(test)]
+mod tests;
