@@ -4,9 +4,7 @@
 //! shards are told. A name without a slash is in project `p`. `#7` is the incarnation that entry 7
 //! of the log gave; each command is an entry of its own. Lines that begin with `#` are comments.
 
-#[path = "control_script/ask.rs"]
 mod ask;
-#[path = "control_script/show.rs"]
 mod show;
 
 use ask::Catalogue;
@@ -37,7 +35,7 @@ macro_rules! scripts {
     ($($name:ident),* $(,)?) => {
         $(#[test]
         fn $name() {
-            run(include_str!(concat!("script/control_", stringify!($name), ".txt")));
+            run(include_str!(concat!(stringify!($name), ".txt")));
         })*
     };
 }
