@@ -1,5 +1,7 @@
 //! What one subscription has not settled of its topic, on this shard.
 
+use std::sync::Arc;
+
 use model::{Incarnation, KeyHash, MessageId};
 
 use super::read;
@@ -15,7 +17,7 @@ use crate::table::run::{Run, RunKey};
 pub struct Backlog<'v> {
     view: &'v dyn View,
     key: AttachmentKey,
-    attachment: Attachment,
+    attachment: Arc<Attachment>,
 }
 
 impl<'v> Backlog<'v> {
@@ -33,11 +35,17 @@ impl<'v> Backlog<'v> {
             subscription,
         };
         let attachment = view.row(&key)?;
-        Ok(attachment.map(|attachment| Backlog {
+        Ok(attachment.map(|attachment| Backlog::of(view, key, Arc::new(attachment))))
+    }
+
+    /// The backlog of a subscription that is known to take part, and how.
+    #[must_use]
+    pub fn of(view: &'v dyn View, key: AttachmentKey, attachment: Arc<Attachment>) -> Self {
+        Backlog {
             view,
             key,
             attachment,
-        }))
+        }
     }
 
     /// How the subscription takes part.
