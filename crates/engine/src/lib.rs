@@ -8,6 +8,7 @@
 //! - [`table`]: one file per kind of row.
 //! - [`command`]: what stands in the log.
 //! - [`control`]: topics and subscriptions, as the control group keeps them.
+//! - [`message_wire`]: the fields of an encoded message that matter here.
 //! - [`shard`]: messages and what was acknowledged of them, as a shard keeps them.
 //! - [`dispatch`]: which message goes to which session, as a shard's leader decides it.
 //! - [`filter`]: which messages a subscription wants.
@@ -17,6 +18,7 @@ pub mod control;
 pub mod dispatch;
 pub mod filter;
 pub mod kv;
+pub mod message_wire;
 pub mod shard;
 pub mod subscription;
 pub mod table;
