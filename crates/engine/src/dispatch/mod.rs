@@ -4,8 +4,40 @@
 //! answers with [`Output`]s that its shell carries out. Everything it holds can be rebuilt from
 //! the tables when another replica takes over.
 
+mod acknowledge;
+mod affinity;
+mod backoff;
+mod call;
+mod check;
+mod dead_letter;
+mod deadline;
+mod dispatcher;
+mod exactly_once;
+mod fill;
+mod flow;
+mod lane;
+mod leader;
+mod lease;
+mod loose;
 mod message;
+mod offer;
+mod open;
+mod outbox;
+mod pin;
+mod proposal;
+mod publish;
+mod reader;
+mod ready;
+mod redeliver;
+mod rewind;
+mod serve;
+mod session;
+mod settings;
+mod step;
+mod sweep;
+mod walk;
 
+pub use leader::Leader;
 pub use message::{
     AckReply, Credit, Delivered, Ended, ForwardId, Forwarded, Input, ModifyReply, OpenSession,
     Output, ProposalId, PublishReply, PublishRequest, Refused, RequestId, SessionKind,

@@ -1,0 +1,140 @@
+//! Acks: into the log, and back with what became of them.
+
+use model::{AckId, MessageId};
+
+use super::call::Slot;
+use super::dispatcher::Dispatcher;
+use super::outbox::Ack;
+use super::step::Step;
+use super::{AckReply, Output, RequestId, pin};
+use crate::Fault;
+use crate::shard::{AckOutcome, FailCause};
+
+impl Dispatcher {
+    /// Takes the acks of a call in.
+    pub(super) fn acknowledge(&mut self, step: &mut Step<'_>, request: RequestId, ids: Vec<AckId>) {
+        if ids.is_empty() {
+            let replies = Vec::new();
+            step.out.push(Output::Acknowledged { request, replies });
+            return;
+        }
+        self.calls.open_ack(request, ids.len());
+        for (at, id) in ids.into_iter().enumerate() {
+            // What is being acknowledged is not sent again meanwhile. A lane needs no such care:
+            // before it sends anything again, a rewind follows the ack through the log.
+            let lease = self.leases.of_delivery(id.message, id.generation);
+            let has_lease = lease.map(|lease| lease.undecided += 1).is_some();
+            let loose = !has_lease && !self.in_lane(&id);
+            if loose {
+                self.loose.begin_ack(id.message);
+            }
+            let slot = Slot { request, at };
+            self.outbox.acknowledge(Ack { slot, id, loose });
+        }
+    }
+
+    /// Acks have been through the log.
+    pub(super) fn acknowledged(
+        &mut self,
+        step: &mut Step<'_>,
+        acks: Vec<Ack>,
+        outcomes: &[AckOutcome],
+    ) -> Result<(), Fault> {
+        for (ack, outcome) in acks.iter().zip(outcomes) {
+            let id = ack.id;
+            let reply = match outcome {
+                AckOutcome::Acknowledged => {
+                    self.settle(step, &id)?;
+                    AckReply::Acknowledged
+                }
+                AckOutcome::Unordered => AckReply::Unordered,
+                AckOutcome::Stale => self.stale_ack(step, &id)?,
+            };
+            self.end_ack(step, ack);
+            self.calls.answer_ack(ack.slot, reply, step.out);
+        }
+        Ok(())
+    }
+
+    /// A message is settled: its lease ends, and its lane goes on behind it.
+    pub(super) fn settle(&mut self, step: &Step<'_>, id: &AckId) -> Result<(), Fault> {
+        let message = id.message;
+        self.leases.end(message);
+        self.failures.remove(&message);
+        self.letters.excused.remove(&message);
+        if !self.in_lane(id) {
+            self.loose.remove(message);
+            self.reader.settle(message);
+            return Ok(());
+        }
+        let Some(lane) = self.lanes.get_mut(&id.key) else {
+            return Ok(());
+        };
+        if lane
+            .outstanding
+            .front()
+            .is_some_and(|first| *first < message)
+        {
+            lane.marks += 1;
+        }
+        lane.end_lease(message);
+        let unsent = message >= lane.next;
+        if unsent || lane.marks >= model::limits::LANE_MARKS_MAX {
+            let row = self.backlog(step).lane(id.key)?;
+            let lane = self.lanes.get_mut(&id.key);
+            let lane = lane.expect("it was just there");
+            lane.marks = row.marks.len();
+            if lane.settle_up_to(row.position) {
+                self.resume(id.key);
+            }
+        }
+        self.refresh(id.key);
+        Ok(())
+    }
+
+    /// An ack does not count. What that means depends on what has become of the message.
+    fn stale_ack(&mut self, step: &mut Step<'_>, id: &AckId) -> Result<AckReply, Fault> {
+        if self.attachment.settings.exactly_once {
+            return Ok(AckReply::Stale);
+        }
+        // The log would not have it though its delivery is the latest: the client is told to try
+        // again, and gets the message again.
+        let live = self.leases.of_delivery(id.message, id.generation);
+        if live.is_some_and(|lease| !lease.failing) {
+            self.redeliver(step.now, id.message, FailCause::Returned, None);
+            return Ok(AckReply::Superseded);
+        }
+        let lane = self.lanes.get(&id.key);
+        let sent_again = lane.is_some_and(|lane| {
+            id.message <= lane.sent && !lane.rewinding && id.message < lane.next
+        });
+        match sent_again || self.backlog(step).lane(id.key)?.covers(id.message) {
+            true => Ok(AckReply::Acknowledged),
+            false => Ok(AckReply::Superseded),
+        }
+    }
+
+    /// An ack is decided. Whatever waited for that goes on.
+    fn end_ack(&mut self, step: &mut Step<'_>, ack: &Ack) {
+        let message = ack.id.message;
+        if ack.loose {
+            self.loose.end_ack(message);
+        } else if let Some(lease) = self.leases.of_delivery(message, ack.id.generation) {
+            lease.undecided -= 1;
+            self.expire_if_overdue(step, message);
+        }
+    }
+
+    /// Whether the message of an ack id is in a lane.
+    pub(super) fn in_lane(&self, id: &AckId) -> bool {
+        self.attachment.settings.ordered && pin::is_keyed(id.generation.epoch)
+    }
+
+    /// The time of a lease was over while it was undecided, and now it is decided.
+    pub(super) fn expire_if_overdue(&mut self, step: &mut Step<'_>, message: MessageId) {
+        let lease = self.leases.get(message);
+        if lease.is_some_and(|lease| lease.overdue && lease.undecided == 0 && !lease.failing) {
+            self.expire(step, message);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Reading ahead: runs become lanes that can go on, or messages that wait for sessions.
+
+use bytes::Bytes;
+use model::MessageId;
+
+use super::dispatcher::Dispatcher;
+use super::lane::Lane;
+use super::reader::Ahead;
+use super::step::Step;
+use super::{Credit, rewind};
+use crate::Fault;
+use crate::message_wire;
+use crate::shard::Backlog;
+use crate::table::run::{Run, RunKey};
+
+/// So many lanes that can go on are enough for now.
+const READY_LANES: usize = 256;
+/// Lanes and messages that are remembered because they failed, are outstanding or were left
+/// behind. At this number nothing new is read until some of them are settled.
+pub(super) const REMEMBERED_MAX: usize = 100_000;
+
+impl Dispatcher {
+    /// Whether more should be read, if there is more.
+    pub(super) fn wants_to_read(&self) -> bool {
+        !self.sessions.is_empty()
+            && !self.reader.is_ahead()
+            && self.ready.len() < READY_LANES
+            && self.lanes.len() + self.loose.len() < REMEMBERED_MAX
+    }
+
+    /// Reads on as far as this step may. Whether it found any run.
+    pub(super) fn fill(&mut self, step: &Step<'_>) -> Result<bool, Fault> {
+        if !self.wants_to_read() || !self.reader.may_read() {
+            return Ok(false);
+        }
+        let backlog = self.backlog(step);
+        let mut found = false;
+        for row in backlog.runs(self.reader.next) {
+            if !self.wants_to_read() || !self.reader.may_read() {
+                return Ok(found);
+            }
+            let (key, run) = row?;
+            self.reader.pass(key.first);
+            found = true;
+            match backlog.in_lane(&run) {
+                true => self.note_run(step, &backlog, key.first, run)?,
+                false => self.read_ahead(step, &backlog, key, run)?,
+            }
+        }
+        self.reader.at_end = true;
+        Ok(found)
+    }
+
+    /// Lets a run without order wait for sessions.
+    fn read_ahead(
+        &mut self,
+        step: &Step<'_>,
+        backlog: &Backlog<'_>,
+        key: RunKey,
+        run: Run,
+    ) -> Result<(), Fault> {
+        let holes = backlog.holes(key)?;
+        let Some(mut ahead) = Ahead::new(key.first, run, holes) else {
+            return Ok(());
+        };
+        if !self.filter.is_empty() {
+            self.drop_unwanted(step, &mut ahead)?;
+        }
+        let count = ahead.run.count;
+        if (0..count).any(|number| !ahead.is_settled(number)) {
+            self.reader.push(ahead);
+        }
+        Ok(())
+    }
+
+    /// Settles the messages of a run that the filter does not want.
+    fn drop_unwanted(&mut self, step: &Step<'_>, ahead: &mut Ahead) -> Result<(), Fault> {
+        let payload = step.view.payload(ahead.run.payload)?;
+        for (number, message) in (0..).zip(payload.messages()) {
+            if !ahead.is_settled(number) && !self.wants(&message) {
+                ahead.settle(number);
+                let id = ahead.first.plus(number);
+                self.outbox.settle(ahead.run.strand, id, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a run of a lane. Where the lane stands already, it will come to the run by itself.
+    fn note_run(
+        &mut self,
+        step: &Step<'_>,
+        backlog: &Backlog<'_>,
+        first: MessageId,
+        run: Run,
+    ) -> Result<(), Fault> {
+        let (strand, last) = (run.strand, run.last(first));
+        let waiting = Credit {
+            messages: run.count,
+            bytes: run.bytes,
+        };
+        if let Some(lane) = self.lanes.get_mut(&strand) {
+            if last > lane.newest {
+                lane.newest = last;
+                lane.waiting.add(waiting);
+                self.refresh(strand);
+            }
+            return Ok(());
+        }
+        let row = backlog.lane(strand)?;
+        if row.position >= last || self.passes_whole(step, first, &run)? {
+            return Ok(());
+        }
+        let mut lane = Lane::new(MessageId(row.position.0 + 1), last);
+        lane.rewound = rewind::is_covered(&row, lane.next, self.first_of_term());
+        lane.waiting = waiting;
+        lane.run = Some((first, run));
+        self.lanes.insert(strand, lane);
+        self.refresh(strand);
+        Ok(())
+    }
+
+    /// Settles a run of a lane that has nothing else to do, if the filter wants nothing of it.
+    fn passes_whole(
+        &mut self,
+        step: &Step<'_>,
+        first: MessageId,
+        run: &Run,
+    ) -> Result<bool, Fault> {
+        if self.filter.is_empty() {
+            return Ok(false);
+        }
+        let payload = step.view.payload(run.payload)?;
+        if payload.messages().any(|message| self.wants(&message)) {
+            return Ok(false);
+        }
+        for number in 0..run.count {
+            self.outbox.settle(run.strand, first.plus(number), None);
+        }
+        Ok(true)
+    }
+
+    /// Whether the subscription wants a message.
+    pub(super) fn wants(&self, message: &Bytes) -> bool {
+        if self.filter.is_empty() {
+            return true;
+        }
+        self.filter
+            .matches(&|wanted| message_wire::attribute(message, wanted))
+    }
+}

@@ -1,0 +1,484 @@
+//! The leader of a shard: inputs find their dispatcher, and what dispatchers and publishers want
+//! in the log finds its way there and back.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use model::limits::SHARD_WAITING_REQUESTS_MAX;
+use model::{AckId, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp};
+
+use super::dispatcher::{Dispatcher, Remembered};
+use super::proposal::{Entry, Proposals, Waiting};
+use super::publish::{self, Publishes};
+use super::step::{Forwards, Step};
+use super::sweep::Cleaner;
+use super::{
+    AckReply, Ended, Input, ModifyReply, OpenSession, Output, ProposalId, PublishReply, Refused,
+    RequestId,
+};
+use crate::Fault;
+use crate::kv::View;
+use crate::shard::{Command, Effect, Outcome, Rejected, Reply, read};
+
+/// So many entries may be under way without being full. Beyond, what waits is gathered into fuller
+/// ones: an entry costs much the same whatever is in it.
+const EAGER_IN_FLIGHT_MAX: usize = 4;
+
+/// What a shard's leader decides, for as long as it leads in one term.
+///
+/// It performs nothing: [`Leader::steps`] takes what has happened and answers what is to be done.
+pub struct Leader {
+    term: Term,
+    /// The newest message that earlier leaders may have delivered.
+    inherited: MessageId,
+    publishes: Publishes,
+    catalogue: VecDeque<(RequestId, Command)>,
+    proposals: Proposals,
+    cleaner: Cleaner,
+    forwards: Forwards,
+    /// The topic of each subscription that takes part.
+    topics: BTreeMap<Incarnation, Incarnation>,
+    pub(super) dispatchers: BTreeMap<Incarnation, Dispatcher>,
+    /// The dispatchers of each topic.
+    readers: BTreeMap<Incarnation, BTreeSet<Incarnation>>,
+    remembered: BTreeMap<Incarnation, Remembered>,
+    sessions: BTreeMap<SessionId, Incarnation>,
+    /// The dispatchers that this step has to do with.
+    touched: BTreeSet<Incarnation>,
+    /// The dispatchers that want something in the log.
+    proposing: BTreeSet<Incarnation>,
+    wakes: BTreeSet<(Timestamp, Incarnation)>,
+    wake_of: BTreeMap<Incarnation, Timestamp>,
+    /// The moment of the last [`Output::WakeAt`], until it has come.
+    wake_at: Option<Timestamp>,
+}
+
+impl Leader {
+    /// A leader that begins with the state in which its term's first entry is applied. Hand it a
+    /// [`Input::Tick`] first: there may be something to be cleaned up.
+    ///
+    /// # Errors
+    /// [`Fault`] when the state can't be read.
+    pub fn new(
+        shard: ShardNumber,
+        term: Term,
+        now: Timestamp,
+        view: &dyn View,
+    ) -> Result<Self, Fault> {
+        let counter = read::shard(view)?.counter;
+        let mut topics = BTreeMap::new();
+        for row in read::attachments(view) {
+            let (key, _) = row?;
+            topics.insert(key.subscription, key.topic);
+        }
+        Ok(Leader {
+            term,
+            inherited: MessageId::new(counter, shard),
+            publishes: Publishes::default(),
+            catalogue: VecDeque::new(),
+            proposals: Proposals::default(),
+            cleaner: Cleaner::new(view, now)?,
+            forwards: Forwards::default(),
+            topics,
+            dispatchers: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            remembered: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            proposing: BTreeSet::new(),
+            wakes: BTreeSet::new(),
+            wake_of: BTreeMap::new(),
+            wake_at: None,
+        })
+    }
+
+    /// Takes one input; see [`Leader::steps`].
+    ///
+    /// # Errors
+    /// [`Fault`] when the state can't be read.
+    pub fn step(
+        &mut self,
+        now: Timestamp,
+        view: &dyn View,
+        input: Input,
+    ) -> Result<Vec<Output>, Fault> {
+        self.steps(now, view, [input])
+    }
+
+    /// Takes what has happened, in order, and answers what is to be done, in order. Inputs that
+    /// have gathered are best handed over together: they share log entries and reads.
+    ///
+    /// `now` is the leader's monotonic clock. `view` does not change during the call, and is at
+    /// least as new as every outcome that the leader has been told.
+    ///
+    /// # Errors
+    /// [`Fault`] when the state can't be read. The leader must not be used any more.
+    pub fn steps(
+        &mut self,
+        now: Timestamp,
+        view: &dyn View,
+        inputs: impl IntoIterator<Item = Input>,
+    ) -> Result<Vec<Output>, Fault> {
+        let mut out = Vec::new();
+        let mut forwards = std::mem::take(&mut self.forwards);
+        let mut step = Step {
+            now,
+            view,
+            forwards: &mut forwards,
+            out: &mut out,
+        };
+        for input in inputs {
+            self.take(&mut step, input)?;
+        }
+        self.finish(&mut step)?;
+        self.forwards = forwards;
+        Ok(out)
+    }
+
+    /// Whether so much waits for the log that the shell should not hand over more calls for now,
+    /// and let their senders wait.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let of_dispatcher = |subscription| {
+            let dispatcher = self.dispatchers.get(subscription);
+            dispatcher.map_or(0, |dispatcher| dispatcher.outbox.waiting_calls())
+        };
+        let calls: usize = self.proposing.iter().map(of_dispatcher).sum();
+        self.publishes.len() + calls >= SHARD_WAITING_REQUESTS_MAX
+    }
+
+    fn take(&mut self, step: &mut Step<'_>, input: Input) -> Result<(), Fault> {
+        match input {
+            Input::Publish(request) => self.publishes.push(request, step.out),
+            Input::Catalogue { request, command } => self.catalogue.push_back((request, command)),
+            Input::Acknowledge {
+                request,
+                ids,
+                subscription,
+            } => self.acknowledge(step, request, subscription, ids)?,
+            Input::ModifyDeadline {
+                request,
+                subscription,
+                ids,
+            } => match self.dispatcher(step, subscription)? {
+                Some(dispatcher) => dispatcher.modify_deadline(step, request, ids),
+                None => step.out.push(Output::Modified {
+                    request,
+                    replies: vec![ModifyReply::Stale; ids.len()],
+                }),
+            },
+            Input::OpenSession(open) => self.open_session(step, open)?,
+            Input::Grant { session, credit } => {
+                if let Some(dispatcher) = self.dispatcher_of(session) {
+                    dispatcher.grant(step, session, credit)?;
+                }
+            }
+            Input::SessionDeadline {
+                session,
+                ack_deadline,
+            } => {
+                if let Some(dispatcher) = self.dispatcher_of(session)
+                    && let Some(session) = dispatcher.sessions.get_mut(session)
+                {
+                    session.ack_deadline = ack_deadline;
+                }
+            }
+            Input::CloseSession { session, returned } => {
+                self.close_session(step, session, returned)?;
+            }
+            Input::Applied { proposal, outcomes } => self.applied(step, proposal, outcomes)?,
+            Input::Forwarded { forward, result } => {
+                if let Some(subscription) = step.forwards.subscription(forward)
+                    && let Some(dispatcher) = self.dispatchers.get_mut(&subscription)
+                {
+                    self.touched.insert(subscription);
+                    dispatcher.forwarded(step, forward, result)?;
+                }
+            }
+            Input::Tick => {}
+        }
+        Ok(())
+    }
+
+    fn acknowledge(
+        &mut self,
+        step: &mut Step<'_>,
+        request: RequestId,
+        subscription: Incarnation,
+        ids: Vec<AckId>,
+    ) -> Result<(), Fault> {
+        match self.dispatcher(step, subscription)? {
+            Some(dispatcher) => dispatcher.acknowledge(step, request, ids),
+            None => step.out.push(Output::Acknowledged {
+                request,
+                replies: vec![AckReply::Stale; ids.len()],
+            }),
+        }
+        Ok(())
+    }
+
+    fn open_session(&mut self, step: &mut Step<'_>, open: OpenSession) -> Result<(), Fault> {
+        let (session, subscription) = (open.session, open.subscription);
+        self.topics.entry(subscription).or_insert(open.topic);
+        let Some(dispatcher) = self.dispatcher(step, subscription)? else {
+            self.topics.remove(&subscription);
+            let why = Ended::NotAttached;
+            step.out.push(Output::Ended { session, why });
+            return Ok(());
+        };
+        let predecessor = dispatcher.open_session(step, open);
+        self.sessions.insert(session, subscription);
+        if let Some(predecessor) = predecessor {
+            self.sessions.remove(&predecessor);
+        }
+        Ok(())
+    }
+
+    fn close_session(
+        &mut self,
+        step: &mut Step<'_>,
+        session: SessionId,
+        returned: Vec<AckId>,
+    ) -> Result<(), Fault> {
+        let open = self.sessions.remove(&session);
+        let subscription = open.or_else(|| returned.first().map(|id| id.subscription));
+        if let Some(subscription) = subscription
+            && let Some(dispatcher) = self.dispatcher(step, subscription)?
+        {
+            dispatcher.close_session(step, session, returned);
+        }
+        Ok(())
+    }
+
+    /// The dispatcher of a subscription; none if it does not take part.
+    fn dispatcher(
+        &mut self,
+        step: &Step<'_>,
+        subscription: Incarnation,
+    ) -> Result<Option<&mut Dispatcher>, Fault> {
+        if !self.dispatchers.contains_key(&subscription) {
+            let Some(topic) = self.topics.get(&subscription).copied() else {
+                return Ok(None);
+            };
+            let remembered = self.remembered.get(&subscription);
+            let remembered = remembered.copied().unwrap_or_default();
+            let key = (topic, subscription);
+            let opened = Dispatcher::open(step, key, self.term, self.inherited, remembered)?;
+            let Some(dispatcher) = opened else {
+                return Ok(None);
+            };
+            self.dispatchers.insert(subscription, dispatcher);
+            self.readers.entry(topic).or_default().insert(subscription);
+        }
+        self.touched.insert(subscription);
+        Ok(self.dispatchers.get_mut(&subscription))
+    }
+
+    fn dispatcher_of(&mut self, session: SessionId) -> Option<&mut Dispatcher> {
+        let subscription = self.sessions.get(&session)?;
+        self.touched.insert(*subscription);
+        self.dispatchers.get_mut(subscription)
+    }
+
+    fn applied(
+        &mut self,
+        step: &mut Step<'_>,
+        proposal: ProposalId,
+        outcomes: Vec<Outcome>,
+    ) -> Result<(), Fault> {
+        let waiting = self.proposals.applied(proposal);
+        assert_eq!(waiting.len(), outcomes.len(), "one outcome a command");
+        for (waiting, outcome) in waiting.into_iter().zip(outcomes) {
+            for effect in outcome.effects {
+                self.effect(step, effect)?;
+            }
+            self.decided(step, waiting, outcome.reply)?;
+        }
+        Ok(())
+    }
+
+    fn effect(&mut self, step: &mut Step<'_>, effect: Effect) -> Result<(), Fault> {
+        match effect {
+            Effect::Published { key, .. } => {
+                let readers = self.readers.get(&key.topic);
+                for subscription in readers.into_iter().flatten() {
+                    let dispatcher = self.dispatchers.get_mut(subscription);
+                    let dispatcher = dispatcher.expect("only dispatchers are readers");
+                    dispatcher.reader.at_end = false;
+                    self.touched.insert(*subscription);
+                }
+            }
+            Effect::Attached {
+                topic,
+                subscription,
+            } => {
+                self.topics.insert(subscription, topic);
+                if let Some(dispatcher) = self.dispatchers.get_mut(&subscription) {
+                    self.touched.insert(subscription);
+                    dispatcher.reload(step)?;
+                }
+            }
+            Effect::Detached {
+                topic,
+                subscription,
+            } => self.detach(step, topic, subscription),
+        }
+        Ok(())
+    }
+
+    fn detach(&mut self, step: &mut Step<'_>, topic: Incarnation, subscription: Incarnation) {
+        self.topics.remove(&subscription);
+        self.cleaner.detach(topic, subscription);
+        if let Some(mut dispatcher) = self.dispatchers.remove(&subscription) {
+            dispatcher.calls.abandon(step.out);
+            for (session, _) in dispatcher.sessions.iter() {
+                self.sessions.remove(&session);
+                let why = Ended::NotAttached;
+                step.out.push(Output::Ended { session, why });
+            }
+            self.forget(topic, subscription);
+        }
+        step.forwards.drop_all_of(subscription);
+        self.remembered.remove(&subscription);
+    }
+
+    fn decided(
+        &mut self,
+        step: &mut Step<'_>,
+        waiting: Waiting,
+        reply: Reply,
+    ) -> Result<(), Fault> {
+        match waiting {
+            Waiting::Publish(request) => {
+                let reply = publish_reply(&reply);
+                step.out.push(Output::Published { request, reply });
+            }
+            Waiting::Catalogue(request) => step.out.push(Output::CatalogueLogged { request }),
+            Waiting::Cleaner(cleaning) => self.cleaner.swept(cleaning, &reply),
+            // A dispatcher that is gone has answered its calls.
+            Waiting::Dispatcher(subscription, logging) => {
+                if let Some(dispatcher) = self.dispatchers.get_mut(&subscription) {
+                    self.touched.insert(subscription);
+                    dispatcher.logged(step, logging, reply)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets dispatchers conclude the step, proposes, and says when to come back.
+    fn finish(&mut self, step: &mut Step<'_>) -> Result<(), Fault> {
+        while let Some((at, subscription)) = self.wakes.first().copied()
+            && at <= step.now
+        {
+            self.set_wake(subscription, None);
+            self.touched.insert(subscription);
+        }
+        for subscription in std::mem::take(&mut self.touched) {
+            let Some(dispatcher) = self.dispatchers.get_mut(&subscription) else {
+                continue;
+            };
+            dispatcher.wake(step)?;
+            dispatcher.finish(step)?;
+            let (topic, remembered) = (dispatcher.topic, dispatcher.remembered);
+            if dispatcher.is_over(step.now) {
+                self.dispatchers.remove(&subscription);
+                self.remembered.insert(subscription, remembered);
+                self.forget(topic, subscription);
+            } else {
+                if !dispatcher.outbox.is_empty() {
+                    self.proposing.insert(subscription);
+                }
+                let wake = dispatcher.next_wake(step.now);
+                self.set_wake(subscription, wake);
+            }
+        }
+        self.propose(step)?;
+        self.wake_up(step);
+        Ok(())
+    }
+
+    fn propose(&mut self, step: &mut Step<'_>) -> Result<(), Fault> {
+        while self.proposals.may_propose() {
+            let full_only = self.proposals.in_flight() >= EAGER_IN_FLIGHT_MAX;
+            if full_only && !self.publishes.fill_an_entry() {
+                break;
+            }
+            let mut entry = Entry::new();
+            self.gather(step, &mut entry)?;
+            if entry.is_empty() {
+                break;
+            }
+            self.proposals.propose(entry, step.out);
+        }
+        Ok(())
+    }
+
+    /// Puts what waits into an entry. Publishes come last, so that they leave room to the rest.
+    fn gather(&mut self, step: &mut Step<'_>, entry: &mut Entry) -> Result<(), Fault> {
+        for (request, command) in self.catalogue.drain(..) {
+            entry.push(command, Waiting::Catalogue(request));
+        }
+        for subscription in std::mem::take(&mut self.proposing) {
+            let Some(dispatcher) = self.dispatchers.get_mut(&subscription) else {
+                continue;
+            };
+            for (command, logging) in dispatcher.take_commands() {
+                entry.push(command, Waiting::Dispatcher(subscription, logging));
+            }
+            if !dispatcher.outbox.is_empty() {
+                self.proposing.insert(subscription);
+            }
+        }
+        self.cleaner.propose(step, entry)?;
+        while !entry.is_full()
+            && let Some(request) = self.publishes.pop(step.now, entry.room(), step.out)
+        {
+            let waiting = Waiting::Publish(request.request);
+            entry.push(publish::command(request), waiting);
+        }
+        Ok(())
+    }
+
+    fn wake_up(&mut self, step: &mut Step<'_>) {
+        let cleaner = self.cleaner.next_wake();
+        let dispatcher = self.wakes.first().map(|(at, _)| *at);
+        let next = dispatcher.map_or(cleaner, |at| at.min(cleaner));
+        let asked_for = self.wake_at.filter(|at| *at > step.now);
+        if asked_for != Some(next) {
+            self.wake_at = Some(next);
+            step.out.push(Output::WakeAt(next));
+        }
+    }
+
+    fn set_wake(&mut self, subscription: Incarnation, at: Option<Timestamp>) {
+        let before = match at {
+            Some(at) => self.wake_of.insert(subscription, at),
+            None => self.wake_of.remove(&subscription),
+        };
+        if let Some(before) = before {
+            self.wakes.remove(&(before, subscription));
+        }
+        self.wakes.extend(at.map(|at| (at, subscription)));
+    }
+
+    /// A dispatcher is gone.
+    fn forget(&mut self, topic: Incarnation, subscription: Incarnation) {
+        self.set_wake(subscription, None);
+        self.proposing.remove(&subscription);
+        if let Some(readers) = self.readers.get_mut(&topic) {
+            readers.remove(&subscription);
+            if readers.is_empty() {
+                self.readers.remove(&topic);
+            }
+        }
+    }
+}
+
+fn publish_reply(reply: &Reply) -> PublishReply {
+    match reply {
+        Reply::Published { first, .. } => PublishReply::Stored { first: *first },
+        Reply::Rejected(Rejected::TopicClosed) => PublishReply::Refused(Refused::TopicClosed),
+        // Another owner has the key by now; whoever tries again will find it.
+        _ => PublishReply::Refused(Refused::Overloaded),
+    }
+}

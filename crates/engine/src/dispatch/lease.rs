@@ -1,0 +1,136 @@
+//! The leases of one subscription: which messages are outstanding, at which session, until when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Generation, KeyHash, MessageId, SessionId, Timestamp};
+
+use super::Credit;
+
+/// The right to acknowledge one delivery.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    /// The delivery.
+    pub(super) generation: Generation,
+    /// The strand of the message.
+    pub(super) strand: KeyHash,
+    /// Whether the message is in a lane.
+    pub(super) in_lane: bool,
+    /// Who got the delivery; nobody that this leader knows if an earlier leader sent it.
+    pub(super) session: Option<SessionId>,
+    /// The size of the message.
+    pub(super) bytes: u64,
+    /// When it runs out. None while it must not: before it is sent, and once something that
+    /// decides it is in the log.
+    pub(super) deadline: Option<Timestamp>,
+    /// Whether the client has ever changed its deadline: it has surely got the message.
+    pub(super) extended: bool,
+    /// Whether the log has it, and must hear of its end.
+    pub(super) logged: bool,
+    /// Its session has ended before the client confirmed it: that it runs out is no failure.
+    pub(super) unconfirmed: bool,
+    /// Acks and extensions on their way through the log: it does not run out meanwhile.
+    pub(super) undecided: u32,
+    /// Its failure is on its way through the log.
+    pub(super) failing: bool,
+    /// Its time was over while it was undecided.
+    pub(super) overdue: bool,
+}
+
+/// The live leases, by message: a message has one at most.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    live: BTreeMap<MessageId, Lease>,
+    deadlines: BTreeSet<(Timestamp, MessageId)>,
+    released: BTreeMap<SessionId, Credit>,
+}
+
+impl Leases {
+    /// Adds a lease.
+    ///
+    /// # Panics
+    /// When the message has one already: it would be delivered twice at once.
+    pub(super) fn insert(&mut self, message: MessageId, lease: Lease) {
+        if let Some(deadline) = lease.deadline {
+            self.deadlines.insert((deadline, message));
+        }
+        let before = self.live.insert(message, lease);
+        assert!(before.is_none(), "message {message} has a live lease");
+    }
+
+    /// Ends a lease; its session gets its credit back.
+    pub(super) fn end(&mut self, message: MessageId) -> Option<Lease> {
+        let lease = self.live.remove(&message)?;
+        if let Some(deadline) = lease.deadline {
+            self.deadlines.remove(&(deadline, message));
+        }
+        if let Some(session) = lease.session {
+            let released = self.released.entry(session).or_default();
+            released.add(Credit::of(lease.bytes));
+        }
+        Some(lease)
+    }
+
+    pub(super) fn get(&self, message: MessageId) -> Option<&Lease> {
+        self.live.get(&message)
+    }
+
+    pub(super) fn get_mut(&mut self, message: MessageId) -> Option<&mut Lease> {
+        self.live.get_mut(&message)
+    }
+
+    /// The lease of exactly this delivery.
+    pub(super) fn of_delivery(
+        &mut self,
+        message: MessageId,
+        generation: Generation,
+    ) -> Option<&mut Lease> {
+        let lease = self.live.get_mut(&message);
+        lease.filter(|lease| lease.generation == generation)
+    }
+
+    pub(super) fn contains(&self, message: MessageId) -> bool {
+        self.live.contains_key(&message)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (MessageId, &Lease)> {
+        self.live.iter().map(|(message, lease)| (*message, lease))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (MessageId, &mut Lease)> {
+        let live = self.live.iter_mut();
+        live.map(|(message, lease)| (*message, lease))
+    }
+
+    /// Lets a lease run until `deadline`, or until further notice.
+    pub(super) fn set_deadline(&mut self, message: MessageId, deadline: Option<Timestamp>) {
+        let lease = self.live.get_mut(&message);
+        let lease = lease.expect("callers have just seen the lease");
+        if let Some(before) = lease.deadline {
+            self.deadlines.remove(&(before, message));
+        }
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, message));
+        }
+        lease.deadline = deadline;
+    }
+
+    /// The next lease whose time is over.
+    pub(super) fn first_due(&self, now: Timestamp) -> Option<MessageId> {
+        let (deadline, message) = self.deadlines.first()?;
+        (*deadline <= now).then_some(*message)
+    }
+
+    /// When the next lease runs out.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// The credit of the leases that have ended since the last call, by session.
+    pub(super) fn take_released(&mut self) -> BTreeMap<SessionId, Credit> {
+        std::mem::take(&mut self.released)
+    }
+}

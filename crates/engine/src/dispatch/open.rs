@@ -1,0 +1,109 @@
+//! Sessions that come and go.
+
+use model::limits::ENDED_SESSION_RELEASE;
+use model::{AckId, ClientId, MessageId, SessionId};
+
+use super::dispatcher::Dispatcher;
+use super::lane::Holder;
+use super::session::{Flow, Session};
+use super::step::Step;
+use super::{Ended, OpenSession, Output, SessionKind};
+use crate::shard::FailCause;
+
+impl Dispatcher {
+    /// A client pulls. Answers the session that this one replaces.
+    pub(super) fn open_session(
+        &mut self,
+        step: &mut Step<'_>,
+        open: OpenSession,
+    ) -> Option<SessionId> {
+        let successor = Holder {
+            session: open.session,
+            kind: open.kind,
+            client: open.client.clone(),
+        };
+        let session = Session {
+            kind: open.kind,
+            client: open.client,
+            ack_deadline: open.ack_deadline,
+            flow: Flow::Idle,
+            starved: false,
+        };
+        let client = successor.client.as_ref();
+        let predecessor = client.and_then(|client| self.sessions.of_client(client));
+        if let Some(predecessor) = predecessor {
+            self.end_session(step, predecessor);
+            step.out.push(Output::Ended {
+                session: predecessor,
+                why: Ended::Reopen,
+            });
+        }
+        self.sessions.insert(open.session, session);
+        self.tell_properties(step, open.session);
+        if let Some(client) = &successor.client {
+            self.take_over(client, &successor);
+        }
+        if successor.kind == SessionKind::Stream {
+            self.refresh_all();
+        }
+        predecessor
+    }
+
+    /// A session has ended; `returned` never reached its client.
+    pub(super) fn close_session(
+        &mut self,
+        step: &mut Step<'_>,
+        session: SessionId,
+        mut returned: Vec<AckId>,
+    ) {
+        self.end_session(step, session);
+        // The first message of a lane takes the later ones along.
+        returned.sort_unstable_by_key(|id| id.message);
+        for id in returned {
+            self.give_up(step, &id, FailCause::Returned, None);
+        }
+    }
+
+    /// Tells a session how its subscription is.
+    pub(super) fn tell_properties(&self, step: &mut Step<'_>, session: SessionId) {
+        step.out.push(Output::Properties {
+            session,
+            exactly_once: self.attachment.settings.exactly_once,
+            ordered: self.attachment.settings.ordered,
+        });
+    }
+
+    /// Keys that the client holds from an earlier stream go on at this one.
+    fn take_over(&mut self, client: &ClientId, successor: &Holder) {
+        for lane in self.lanes.values_mut() {
+            if let Some(holder) = &mut lane.holder
+                && holder.client.as_ref() == Some(client)
+            {
+                *holder = successor.clone();
+            }
+        }
+    }
+
+    fn end_session(&mut self, step: &Step<'_>, session: SessionId) {
+        let Some(ended) = self.sessions.remove(session) else {
+            return;
+        };
+        // What a Pull was answered with is the client's until it runs out. A stream breaks at any
+        // moment: of what the client never confirmed, nobody knows whether it arrived.
+        if ended.kind == SessionKind::Stream {
+            let of_session = |(message, lease): (MessageId, &super::lease::Lease)| {
+                let mine = lease.session == Some(session) && !lease.extended;
+                mine.then_some((message, lease.deadline))
+            };
+            let unconfirmed: Vec<_> = self.leases.iter().filter_map(of_session).collect();
+            for (message, deadline) in unconfirmed {
+                let release = step.now.plus(ENDED_SESSION_RELEASE);
+                let deadline = deadline.map(|deadline| deadline.min(release));
+                self.leases.set_deadline(message, deadline);
+                let lease = self.leases.get_mut(message);
+                lease.expect("it was just listed").unconfirmed = true;
+            }
+            self.refresh_all();
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Rewinds: before anything of an at-least-once lane is sent again, the log hears that what was
+//! acknowledged from there on does not count any more.
+
+use model::{KeyHash, MessageId, SessionId, Term};
+
+use super::Credit;
+use super::dispatcher::Dispatcher;
+use super::lane::Lane;
+use super::session::Flow;
+use super::step::Step;
+use crate::Fault;
+use crate::shard::LaneRewind;
+use crate::table::lane::Lane as LaneRow;
+
+/// Whether the log has heard of a rewind, in this term and not behind `next`, so that nothing that
+/// earlier leaders delivered from there on counts. Only while no other dispatcher of the term can
+/// have sent anything since: `term` is none otherwise.
+pub(super) fn is_covered(row: &LaneRow, next: MessageId, term: Option<Term>) -> bool {
+    let covers = |term| {
+        let mut rewound = row.rewound.iter();
+        rewound.any(|rewound| rewound.generation.term == term && rewound.from <= next)
+    };
+    term.is_some_and(covers)
+}
+
+impl Dispatcher {
+    /// Lets a lane go back to `from`, in the log first.
+    pub(super) fn rewind(&mut self, strand: KeyHash, lane: &mut Lane, from: MessageId) {
+        lane.next = from;
+        lane.rewinding = true;
+        let generation = self.next_generation(true);
+        self.outbox.rewind(LaneRewind {
+            strand,
+            from,
+            generation,
+        });
+    }
+
+    /// The log has heard of rewinds. Acks that it heard of before them may have moved the lanes on.
+    pub(super) fn rewound(
+        &mut self,
+        step: &mut Step<'_>,
+        lanes: &[LaneRewind],
+    ) -> Result<(), Fault> {
+        for LaneRewind { strand, from, .. } in lanes {
+            let position = self.backlog(step).lane(*strand)?.position;
+            if let Some(lane) = self.lanes.get_mut(strand) {
+                lane.rewinding = false;
+                lane.rewound = true;
+                lane.sent = lane.sent.min(MessageId(from.0 - 1));
+                lane.marks = 0;
+                lane.settle_up_to(position);
+                self.refresh(*strand);
+            }
+        }
+        self.serve_held(step)
+    }
+
+    /// Serves the sessions whose grants wait for rewinds.
+    fn serve_held(&mut self, step: &mut Step<'_>) -> Result<(), Fault> {
+        let held: Vec<(SessionId, Credit)> = self
+            .sessions
+            .iter()
+            .filter_map(|(id, session)| match session.flow {
+                Flow::Held { credit } => Some((id, credit)),
+                _ => None,
+            })
+            .collect();
+        for (session, credit) in held {
+            self.serve(step, session, credit)?;
+        }
+        Ok(())
+    }
+}

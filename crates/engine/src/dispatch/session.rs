@@ -1,0 +1,122 @@
+//! The sessions of one subscription, and where each stands with its credit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::{ClientId, KeyHash, SessionId, Timestamp};
+
+use super::{Credit, Delivered, SessionKind, affinity};
+
+/// An open pull.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) kind: SessionKind,
+    pub(super) client: Option<ClientId>,
+    /// The lease of its deliveries.
+    pub(super) ack_deadline: Duration,
+    pub(super) flow: Flow,
+    /// It left an offer open for so long that it seems to have no credit: work that it was to get
+    /// goes to others, if there are others.
+    pub(super) starved: bool,
+}
+
+/// Where a session stands with its credit.
+#[derive(Debug)]
+pub(super) enum Flow {
+    /// Nothing is offered.
+    Idle,
+    /// An offer is open.
+    Offered {
+        /// Since when.
+        since: Timestamp,
+        /// How many of the offered messages others could have instead.
+        shared: u32,
+    },
+    /// It has granted, and waits until lanes have gone back.
+    Held {
+        /// The grant.
+        credit: Credit,
+    },
+    /// It has granted, and its deliveries are being logged.
+    Logging {
+        /// The grant.
+        credit: Credit,
+        /// What it will get.
+        deliveries: Vec<Delivered>,
+    },
+}
+
+/// The open sessions.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(BTreeMap<SessionId, Session>);
+
+impl Sessions {
+    pub(super) fn insert(&mut self, id: SessionId, session: Session) {
+        self.0.insert(id, session);
+    }
+
+    pub(super) fn remove(&mut self, id: SessionId) -> Option<Session> {
+        self.0.remove(&id)
+    }
+
+    pub(super) fn get(&self, id: SessionId) -> Option<&Session> {
+        self.0.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+        self.0.get_mut(&id)
+    }
+
+    pub(super) fn is_open(&self, id: SessionId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.0.iter().map(|(id, session)| (*id, session))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Session)> {
+        self.0.iter_mut().map(|(id, session)| (*id, session))
+    }
+
+    /// The open session of a client that calls itself so.
+    pub(super) fn of_client(&self, client: &ClientId) -> Option<SessionId> {
+        let same = |session: &Session| session.client.as_ref() == Some(client);
+        self.iter().find(|(_, open)| same(open)).map(|(id, _)| id)
+    }
+
+    /// The stream that a free lane should go to; none if any Pull may have it.
+    ///
+    /// Keys are spread over the streams that answer their offers. If none does, and no Pull either,
+    /// over all of them: one of them will be the first to have credit again.
+    pub(super) fn preferred(&self, strand: KeyHash) -> Option<SessionId> {
+        let streams = || {
+            let sessions = self.iter();
+            sessions.filter(|(_, session)| session.kind == SessionKind::Stream)
+        };
+        let willing = streams().filter(|(_, session)| !session.starved);
+        let chosen = affinity::choose(strand, willing.map(|(id, _)| id));
+        let pulls = || {
+            self.iter()
+                .any(|(_, session)| session.kind == SessionKind::Pull && !session.starved)
+        };
+        match chosen {
+            None if !pulls() => affinity::choose(strand, streams().map(|(id, _)| id)),
+            chosen => chosen,
+        }
+    }
+
+    /// Whether a key that `holder` has belongs to another stream, which could take it.
+    pub(super) fn wants_home(&self, strand: KeyHash, holder: SessionId) -> bool {
+        let streams = self.iter();
+        let streams = streams.filter(|(_, session)| session.kind == SessionKind::Stream);
+        let home = affinity::choose(strand, streams.map(|(id, _)| id));
+        let home = home.filter(|home| *home != holder);
+        home.and_then(|home| self.get(home))
+            .is_some_and(|home| !home.starved)
+    }
+}

@@ -1,0 +1,161 @@
+//! Cleaning up: what detached subscriptions, idle strands and old ack records leave behind goes in
+//! small steps, one in the log at a time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use model::limits::{SETTLED_KEPT, STRAND_IDLE, SWEEP_ROWS_MAX};
+use model::{Incarnation, KeyHash, Timestamp};
+
+use super::proposal::{Entry, Waiting};
+use super::step::Step;
+use crate::Fault;
+use crate::kv::View;
+use crate::shard::{Command, Reply, Sweep, Swept, read};
+
+/// How often the cleaner looks for strands and records that are too old.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// A step that is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cleaning {
+    Detached(Incarnation, Incarnation),
+    IdleStrands,
+    Settled,
+}
+
+/// What is to be cleaned up.
+#[derive(Debug)]
+pub(super) struct Cleaner {
+    /// Detached subscriptions, with their topics.
+    detached: BTreeSet<(Incarnation, Incarnation)>,
+    /// A step is on its way through the log.
+    is_busy: bool,
+    next_look: Timestamp,
+    /// The strand to look at next.
+    at: (Incarnation, KeyHash),
+    /// The newest stamp that was seen in the log, and when it was seen.
+    stamp: (Timestamp, Timestamp),
+}
+
+impl Cleaner {
+    /// Goes on where an earlier leader stopped.
+    pub(super) fn new(view: &dyn View, now: Timestamp) -> Result<Self, Fault> {
+        let mut detached = BTreeSet::new();
+        for row in read::detached(view) {
+            let (key, _) = row?;
+            detached.insert((key.topic, key.subscription));
+        }
+        Ok(Cleaner {
+            detached,
+            is_busy: false,
+            next_look: now.plus(LOOK_EVERY),
+            at: (Incarnation(0), read::FIRST_STRAND),
+            stamp: (Timestamp::ZERO, now),
+        })
+    }
+
+    /// A subscription was detached.
+    pub(super) fn detach(&mut self, topic: Incarnation, subscription: Incarnation) {
+        self.detached.insert((topic, subscription));
+    }
+
+    /// When the cleaner has something to do though nothing happens.
+    pub(super) fn next_wake(&self) -> Timestamp {
+        self.next_look
+    }
+
+    /// Adds the next step to an entry, if one is due and none is under way.
+    pub(super) fn propose(&mut self, step: &Step<'_>, entry: &mut Entry) -> Result<(), Fault> {
+        if self.is_busy {
+            return Ok(());
+        }
+        let next = match self.detached.first().copied() {
+            Some((topic, subscription)) => {
+                let sweep = Sweep::Detached {
+                    topic,
+                    subscription,
+                };
+                Some((sweep, Cleaning::Detached(topic, subscription)))
+            }
+            None if self.next_look <= step.now => {
+                self.next_look = step.now.plus(LOOK_EVERY);
+                self.look(step)?
+            }
+            None => None,
+        };
+        if let Some((sweep, cleaning)) = next {
+            self.is_busy = true;
+            entry.push(Command::Sweep(sweep), Waiting::Cleaner(cleaning));
+        }
+        Ok(())
+    }
+
+    /// A step is through the log.
+    pub(super) fn swept(&mut self, cleaning: Cleaning, reply: &Reply) {
+        self.is_busy = false;
+        if let Cleaning::Detached(topic, subscription) = cleaning
+            && matches!(reply, Reply::Swept(Swept::All) | Reply::Rejected(_))
+        {
+            self.detached.remove(&(topic, subscription));
+        }
+        if let (Cleaning::Settled, Reply::Swept(Swept::More)) = (cleaning, reply) {
+            self.next_look = Timestamp::ZERO;
+        }
+    }
+
+    fn look(&mut self, step: &Step<'_>) -> Result<Option<(Sweep, Cleaning)>, Fault> {
+        let time = self.time(step)?;
+        let oldest = read::oldest_settled(step.view)?;
+        if oldest.is_some_and(|oldest| oldest.plus(SETTLED_KEPT) <= time) {
+            return Ok(Some((Sweep::Settled, Cleaning::Settled)));
+        }
+        self.look_at_strands(step, time)
+    }
+
+    /// Looks at a number of strands, and wants those swept if one of them is idle.
+    fn look_at_strands(
+        &mut self,
+        step: &Step<'_>,
+        time: Timestamp,
+    ) -> Result<Option<(Sweep, Cleaning)>, Fault> {
+        let (topic, from) = self.at;
+        let mut looked = 0;
+        let mut idle = false;
+        for row in read::strands(step.view, topic, from) {
+            let (key, strand) = row?;
+            looked += 1;
+            idle |= strand.runs == 0 && strand.published.plus(STRAND_IDLE) <= time;
+            if looked == SWEEP_ROWS_MAX {
+                self.at = (topic, key.strand);
+                break;
+            }
+        }
+        if looked < SWEEP_ROWS_MAX {
+            self.at = (next_topic(step.view, topic)?, read::FIRST_STRAND);
+        }
+        let sweep = Sweep::IdleStrands { topic, from };
+        Ok(idle.then_some((sweep, Cleaning::IdleStrands)))
+    }
+
+    /// About what the next stamp of the log will be. The clock of the leader says how long ago the
+    /// last one was, but not what it was.
+    fn time(&mut self, step: &Step<'_>) -> Result<Timestamp, Fault> {
+        let stamped = read::shard(step.view)?.time;
+        if stamped != self.stamp.0 {
+            self.stamp = (stamped, step.now);
+        }
+        Ok(stamped.plus(step.now.since(self.stamp.1)))
+    }
+}
+
+/// The topic behind `topic`, or the first one.
+fn next_topic(view: &dyn View, topic: Incarnation) -> Result<Incarnation, Fault> {
+    for row in read::topics(view) {
+        let (key, _) = row?;
+        if key.topic > topic {
+            return Ok(key.topic);
+        }
+    }
+    Ok(Incarnation(0))
+}
