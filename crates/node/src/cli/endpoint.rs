@@ -14,6 +14,10 @@ use super::Failure;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// How long an answer, or the first sign of a stream, may take. A pull waits for up to 20 s.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// What a node may send on one stream before it hears that it was read.
+const STREAM_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
+/// The same for all streams of a connection together.
+const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
 /// Which node, and which project.
 #[derive(Clone, Debug, Args)]
@@ -45,11 +49,13 @@ impl Target {
             why: root_cause(&why),
         };
         let uri = format!("http://{}", self.endpoint);
-        let endpoint = Endpoint::from_shared(uri).map_err(unreachable)?;
-        let endpoint = endpoint
+        let endpoint = Endpoint::from_shared(uri)
+            .map_err(unreachable)?
             .connect_timeout(CONNECT_MAX)
             .timeout(ANSWER_MAX)
-            .tcp_nodelay(true);
+            .tcp_nodelay(true)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
         endpoint.connect().await.map_err(unreachable)
     }
 

@@ -42,6 +42,9 @@ pub enum Failure {
     /// The runtime did not start.
     #[error("the runtime can't start: {0}")]
     Runtime(#[source] std::io::Error),
+    /// Someone pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
     /// A check that the command makes has failed; the text says which.
     #[error("{0}")]
     Check(String),
@@ -62,7 +65,10 @@ impl Failure {
             Failure::Unreachable { .. } => 3,
             Failure::Refused(_) => 4,
             Failure::Check(_) => 5,
-            Failure::Start(_) | Failure::Write { .. } | Failure::Runtime(_) => 1,
+            Failure::Start(_)
+            | Failure::Write { .. }
+            | Failure::Runtime(_)
+            | Failure::Interrupted => 1,
         })
     }
 }

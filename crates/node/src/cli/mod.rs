@@ -4,13 +4,15 @@ mod completions;
 mod endpoint;
 mod failure;
 mod labels;
-mod output;
-mod resource;
+pub(crate) mod output;
+pub(crate) mod resource;
 mod serve;
+pub(crate) mod session;
 mod subscriptions;
 mod tail;
 mod topics;
 
+use crate::bench::Bench;
 use clap::{Parser, Subcommand};
 
 pub use endpoint::Target;
@@ -42,6 +44,8 @@ enum Command {
     Subscriptions(subscriptions::Subscriptions),
     /// Prints the messages of a subscription as they come, and acknowledges them.
     Tail(tail::Tail),
+    /// Puts load on a node through the public API, measures it and checks what arrives.
+    Bench(Box<Bench>),
     /// Prints a script that lets a shell complete these commands.
     Completions(completions::Completions),
 }
@@ -59,6 +63,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve.run(),
         Command::Completions(completions) => completions.run(),
+        Command::Bench(bench) => bench.run(&target, output),
         Command::Topics(topics) => client(topics.run(&target, output)),
         Command::Subscriptions(subscriptions) => client(subscriptions.run(&target, output)),
         Command::Tail(tail) => client(tail.run(&target, output)),

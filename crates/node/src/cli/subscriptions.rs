@@ -156,7 +156,7 @@ async fn modify(
         .await?;
     print_done(
         output,
-        &format!("In {ack_deadline_seconds} s comes again"),
+        &format!("Set {ack_deadline_seconds} s for"),
         &ids.ack_ids,
     );
     Ok(())

@@ -1,28 +1,19 @@
 //! `orderly tail`: the messages of a subscription as they come.
 
-use std::time::Duration;
-
 use clap::Args;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{AcknowledgeRequest, StreamingPullRequest, StreamingPullResponse};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Code;
 use tonic::transport::Channel;
 
 use super::output::print_next;
+use super::session::{REOPEN, is_passing, requests};
 use super::subscriptions::decode;
 use super::{Failure, Format, Target};
 
-/// A node closes streams of which it hears nothing for a while; clients of Google say this often
-/// that they are there.
-const HEARTBEAT: Duration = Duration::from_secs(30);
 /// What the stream asks as its ack deadline: a message is acknowledged as soon as it is printed.
 const ACK_DEADLINE_SECONDS: i32 = 60;
 /// Messages that may be on their way here at once.
 const OUTSTANDING_MESSAGES_MAX: i64 = 1_000;
-/// The wait before a stream that ended is opened again.
-const REOPEN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub(crate) struct Tail {
@@ -50,48 +41,30 @@ impl Tail {
     pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
         let subscription = target.subscription(&self.subscription)?;
         let left = self.limit.unwrap_or(usize::MAX);
-        let acknowledges = !self.no_ack;
         let mut reader = Reader {
             output,
             subscription,
-            acknowledges,
+            acknowledges: !self.no_ack,
             left,
         };
         // A node that is not there at all is more likely a wrong address than a restart.
         let mut subscriber = target.subscriber().await?;
-        while reader.left > 0 {
+        loop {
             match reader.stream(&mut subscriber).await {
-                Err(Failure::Refused(status)) if is_passing(status.code()) => {
-                    tokio::time::sleep(REOPEN).await;
-                }
+                Err(Failure::Refused(status)) if is_passing(status.code()) => {}
                 ended => ended?,
             }
+            if reader.left == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(REOPEN).await;
         }
-        Ok(())
     }
-}
-
-/// Whether the stream may be opened again. A connection that breaks shows as `Unknown`.
-fn is_passing(code: Code) -> bool {
-    matches!(code, Code::Unavailable | Code::Unknown)
 }
 
 impl Reader {
     /// Prints what one stream brings, until it ends or the limit is reached.
     async fn stream(&mut self, subscriber: &mut SubscriberClient<Channel>) -> Result<(), Failure> {
-        let stream = subscriber.streaming_pull(self.requests()).await?;
-        let mut responses = stream.into_inner();
-        while self.left > 0 {
-            match responses.message().await? {
-                Some(response) => self.take(subscriber, &response).await?,
-                None => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    /// What the client says on its side of the stream: who it is, then that it is still there.
-    fn requests(&self) -> ReceiverStream<StreamingPullRequest> {
         let left = i64::try_from(self.left).unwrap_or(i64::MAX);
         let first = StreamingPullRequest {
             subscription: self.subscription.clone(),
@@ -99,18 +72,17 @@ impl Reader {
             max_outstanding_messages: left.min(OUTSTANDING_MESSAGES_MAX),
             ..StreamingPullRequest::default()
         };
-        let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(async move {
-            let mut next = first;
-            let mut ticks = tokio::time::interval(HEARTBEAT);
-            loop {
-                ticks.tick().await;
-                if sender.send(std::mem::take(&mut next)).await.is_err() {
-                    return;
-                }
+        let mut responses = subscriber
+            .streaming_pull(requests(first))
+            .await?
+            .into_inner();
+        while self.left > 0 {
+            match responses.message().await? {
+                Some(response) => self.take(subscriber, &response).await?,
+                None => return Ok(()),
             }
-        });
-        ReceiverStream::new(receiver)
+        }
+        Ok(())
     }
 
     async fn take(

@@ -1,0 +1,68 @@
+//! Acks that share requests, as the official clients send them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto::pubsub::AcknowledgeRequest;
+use proto::pubsub::subscriber_client::SubscriberClient;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use tonic::transport::Channel;
+
+use super::consumer::Consuming;
+use crate::cli::session::is_passing;
+
+/// Acks of one request.
+const REQUEST_ACKS_MAX: usize = 1_000;
+/// The wait before acks that failed are tried again.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// The ack of one message.
+pub(crate) struct Ack {
+    /// The ack id.
+    pub(crate) id: String,
+    /// The number of the message.
+    pub(crate) number: u64,
+}
+
+/// Sends what is waiting, one request after another, until the other end is gone.
+pub(crate) async fn work(
+    consuming: Arc<Consuming>,
+    mut client: SubscriberClient<Channel>,
+    mut waiting: mpsc::Receiver<Vec<Ack>>,
+) {
+    while let Some(first) = waiting.recv().await {
+        let mut acks = first;
+        let deadline = Instant::now() + consuming.ack_wait;
+        while acks.len() < REQUEST_ACKS_MAX
+            && let Ok(Some(more)) = timeout_at(deadline, waiting.recv()).await
+        {
+            acks.extend(more);
+        }
+        while !acks.is_empty() {
+            let rest = acks.split_off(acks.len().min(REQUEST_ACKS_MAX));
+            send(&consuming, &mut client, acks).await;
+            acks = rest;
+        }
+    }
+}
+
+/// Sends one request until it is answered for good.
+async fn send(consuming: &Consuming, client: &mut SubscriberClient<Channel>, acks: Vec<Ack>) {
+    let (ack_ids, numbers): (Vec<_>, Vec<_>) =
+        acks.into_iter().map(|ack| (ack.id, ack.number)).unzip();
+    let subscription = consuming.subscription.clone();
+    let request = AcknowledgeRequest {
+        subscription,
+        ack_ids,
+    };
+    loop {
+        match client.acknowledge(request.clone()).await {
+            Ok(_) => return consuming.account.acknowledge(&numbers),
+            Err(status) if is_passing(status.code()) && !consuming.is_done() => {
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(_) => return consuming.refuse_acks(numbers.len()),
+        }
+    }
+}
