@@ -1,0 +1,163 @@
+//! P11, as far as a client sees it: a session never has more messages outstanding than it allowed.
+//!
+//! Counted are the deliveries whose lease surely lives. One that ends without an ack takes the
+//! later ones of an ordered key along.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Timestamp;
+
+use super::Checker;
+use super::deliveries::Deliveries;
+use crate::history::{Call, Delivered, DeliveryNumber, Event, Session, What};
+
+#[derive(Default)]
+pub(super) struct Bounded {
+    deliveries: Deliveries,
+    sessions: BTreeMap<Session, Outstanding>,
+    extensions: BTreeMap<Call, Timestamp>,
+}
+
+#[derive(Default)]
+struct Outstanding {
+    messages_max: u32,
+    /// Each with the time until which it surely lives.
+    deadlines: BTreeMap<DeliveryNumber, Timestamp>,
+    by_deadline: BTreeSet<(Timestamp, DeliveryNumber)>,
+}
+
+impl Checker for Bounded {
+    fn promise(&self) -> &'static str {
+        "P11 bounded"
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), String> {
+        match &event.what {
+            What::Opened {
+                session,
+                messages_max,
+                ..
+            } => {
+                let outstanding = Outstanding {
+                    messages_max: *messages_max,
+                    ..Outstanding::default()
+                };
+                self.sessions.insert(*session, outstanding);
+            }
+            What::Closed { session, .. } => drop(self.sessions.remove(session)),
+            What::Delivered(delivered) => self.delivered(event.at, delivered)?,
+            // The server may have given the credit back from here on.
+            What::AckInvoked { delivery, .. } => self.end(*delivery),
+            What::NackInvoked { delivery, .. } => self.fail(*delivery),
+            What::ExtendInvoked {
+                call,
+                delivery,
+                ack_deadline,
+            } => {
+                let until = event.at.plus(*ack_deadline);
+                self.extensions.insert(*call, until);
+                self.change(*delivery, |before| before.min(until));
+            }
+            What::ExtendOk { call } => self.extended(*call),
+            // What the server knew of its sessions is gone.
+            What::Down => self.sessions.values_mut().for_each(Outstanding::clear),
+            _ => {}
+        }
+        self.deliveries.event(&event.what);
+        Ok(())
+    }
+}
+
+impl Bounded {
+    fn delivered(&mut self, at: Timestamp, delivered: &Delivered) -> Result<(), String> {
+        let latest = self
+            .deliveries
+            .latest(delivered.subscription, delivered.message);
+        if let Some(latest) = latest {
+            self.fail(latest);
+        }
+        self.expire(at, delivered.session);
+        let Some(outstanding) = self.sessions.get_mut(&delivered.session) else {
+            return Err(format!(
+                "delivered to a session that is not open: {delivered:?}"
+            ));
+        };
+        outstanding.set(delivered.delivery, at.plus(delivered.ack_deadline));
+        let (messages, messages_max) = (outstanding.deadlines.len(), outstanding.messages_max);
+        match messages <= messages_max as usize {
+            true => Ok(()),
+            false => Err(format!(
+                "{messages} outstanding of {messages_max}: {delivered:?}"
+            )),
+        }
+    }
+
+    fn expire(&mut self, now: Timestamp, session: Session) {
+        while let Some(outstanding) = self.sessions.get(&session)
+            && let Some((until, delivery)) = outstanding.by_deadline.first().copied()
+            && until <= now
+        {
+            self.fail(delivery);
+        }
+    }
+
+    fn fail(&mut self, delivery: DeliveryNumber) {
+        self.end(delivery);
+        let failed = self.deliveries.get(delivery);
+        if !self.deliveries.in_lane(failed.subscription, &failed.key) {
+            return;
+        }
+        let Some(outstanding) = self.sessions.get_mut(&failed.session) else {
+            return;
+        };
+        let along = outstanding.deadlines.keys().copied().filter(|other| {
+            let other = self.deliveries.get(*other);
+            other.key == failed.key && other.message > failed.message
+        });
+        for other in along.collect::<Vec<_>>() {
+            outstanding.end(other);
+        }
+    }
+
+    fn end(&mut self, delivery: DeliveryNumber) {
+        let session = self.deliveries.get(delivery).session;
+        if let Some(outstanding) = self.sessions.get_mut(&session) {
+            outstanding.end(delivery);
+        }
+    }
+
+    fn extended(&mut self, call: Call) {
+        let delivery = self.deliveries.of_call(call).delivery;
+        if let Some(until) = self.extensions.remove(&call) {
+            self.change(delivery, |before| before.max(until));
+        }
+    }
+
+    fn change(&mut self, delivery: DeliveryNumber, to: impl Fn(Timestamp) -> Timestamp) {
+        let session = self.deliveries.get(delivery).session;
+        if let Some(outstanding) = self.sessions.get_mut(&session)
+            && let Some(before) = outstanding.deadlines.get(&delivery).copied()
+        {
+            outstanding.set(delivery, to(before));
+        }
+    }
+}
+
+impl Outstanding {
+    fn set(&mut self, delivery: DeliveryNumber, until: Timestamp) {
+        self.end(delivery);
+        self.deadlines.insert(delivery, until);
+        self.by_deadline.insert((until, delivery));
+    }
+
+    fn end(&mut self, delivery: DeliveryNumber) {
+        if let Some(until) = self.deadlines.remove(&delivery) {
+            self.by_deadline.remove(&(until, delivery));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.deadlines.clear();
+        self.by_deadline.clear();
+    }
+}
