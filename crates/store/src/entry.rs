@@ -12,6 +12,25 @@ pub struct Position {
     pub index: u64,
 }
 
+impl Position {
+    /// Bytes of [`Position::to_bytes`].
+    pub(crate) const BYTES: usize = 16;
+
+    /// As it stands in rows: term, index, little endian.
+    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
+        (u128::from(self.index) << 64 | u128::from(self.term)).to_le_bytes()
+    }
+
+    /// Reads what [`Position::to_bytes`] wrote.
+    pub(crate) fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        let both = u128::from_le_bytes(bytes);
+        Position {
+            term: both as u64,
+            index: (both >> 64) as u64,
+        }
+    }
+}
+
 /// One entry of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {

@@ -2,27 +2,42 @@
 //!
 //! - [`store`]: the handle, and its promises.
 //! - [`entry`]: what a log holds, as the store sees it.
-//! - [`state`]: what the state machines read.
-//! - [`settings`]: what a store can be told.
-//! - [`memory`]: the disk that loses what was not synced.
-//! - [`identity`]: whose data a folder holds.
-//! - [`level`]: how full the disk is.
-//! - [`fault`]: what can go wrong.
+//! - [`settings`], [`identity`], [`level`], [`fault`]: what a store is told, and what it tells.
+//! - `core`: what the handles share; `group`: what is in memory for one group; `threads`.
+//! - `log`, `writer`: the logs of all groups, and the one thread that writes them.
+//! - [`state`], `flush`: what the state machines read and write, and how it gets to the disk.
+//! - `payload_cache`: recent payloads.
+//! - `key`, `row`, `entry_row`: where each row stands, and what it looks like.
+//! - `health`, `start`: the first fault, and the first look.
+//! - `backend`: the seam, with RocksDB and the memory disk behind it.
 
+mod backend;
+mod core;
 pub mod entry;
+mod entry_row;
 pub mod fault;
+mod flush;
+mod group;
+mod health;
 pub mod identity;
+mod key;
 pub mod level;
-pub mod memory;
+mod log;
+mod payload_cache;
+mod row;
 pub mod settings;
+mod start;
 pub mod state;
 pub mod store;
+mod threads;
+mod writer;
 
+pub use backend::memory::{Faults, MemoryDisk, Pace};
 pub use entry::{Applied, LogBounds, LogEntry, Payloads, Position};
 pub use fault::{OpenError, WriteFault};
 pub use identity::Identity;
 pub use level::DiskLevel;
-pub use memory::{MemoryDisk, Pace};
-pub use settings::{Settings, Start};
+pub use settings::{DiskMarks, Limits, Settings, Start};
 pub use state::StateView;
-pub use store::{Done, Store};
+pub use store::Store;
+pub use writer::Done;

@@ -49,6 +49,8 @@ pub struct Limits {
     pub log_cache_bytes: usize,
     /// Bytes of recent payloads kept in memory for live delivery.
     pub payload_cache_bytes: usize,
+    /// Bytes of tables that RocksDB keeps in memory.
+    pub block_cache_bytes: usize,
     /// Bytes that wait for the writer. Beyond, an append waits for it.
     pub queue_bytes: usize,
     /// Bytes that the writer puts into one batch, unless one append alone has more.
@@ -77,6 +79,7 @@ impl Default for Limits {
         Limits {
             log_cache_bytes: 64 * MEBIBYTE,
             payload_cache_bytes: 256 * MEBIBYTE,
+            block_cache_bytes: 128 * MEBIBYTE,
             queue_bytes: 256 * MEBIBYTE,
             batch_bytes: 16 * MEBIBYTE,
             flush_bytes: 64 * MEBIBYTE,

@@ -1,25 +1,44 @@
-//! The state of a group, as [`engine`] reads it.
+//! The state of a group, as [`engine`] reads and writes it.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::Fault;
-use engine::kv::{RawRow, View};
+use engine::kv::{RawRow, View, Writes};
 use engine::table::run::PayloadAt;
 use model::GroupId;
 use model::run::RunPayload;
 
-use crate::Store;
+use crate::backend::batch::{Batch, Durability};
+use crate::core::Core;
+use crate::entry::{Applied, Position};
+use crate::fault::WriteFault;
+use crate::group::{Group, applied_parts, garbage_key};
+use crate::key::{self, Column, STATE_PREFIX};
+use crate::store::Store;
 
-/// The state of one group on this node: a view of what is written when it is asked, not a frozen
-/// one. One reader may stop on the way while another writes; each scan sees the rows in order.
+/// The state of one group on this node: of what is written when it is asked, not frozen. It keeps
+/// the store open.
 #[derive(Clone)]
 pub struct StateView {
     store: Store,
-    group: GroupId,
+    group: Arc<Group>,
+}
+
+impl StateView {
+    pub(crate) fn new(store: Store, id: GroupId) -> Result<Self, Fault> {
+        let group = store.core().group(id)?;
+        Ok(StateView { store, group })
+    }
+
+    fn key(&self, row: &[u8]) -> Vec<u8> {
+        key::state(self.group.id, self.group.generation, row)
+    }
 }
 
 impl View for StateView {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
-        unimplemented!("{key:?}")
+        self.store.core().rows.get(Column::State, &self.key(key))
     }
 
     fn scan<'a>(
@@ -27,20 +46,91 @@ impl View for StateView {
         from: &[u8],
         to: &[u8],
     ) -> Box<dyn Iterator<Item = Result<RawRow, Fault>> + 'a> {
-        unimplemented!("{from:?} {to:?}")
+        let (from, to) = (self.key(from), self.key(to));
+        let found = self.store.core().rows.scan(Column::State, &from, &to);
+        Box::new(found.map(|found| found.map(without_prefix)))
     }
 
     fn floor(&self, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, Fault> {
-        unimplemented!("{from:?} {at:?}")
+        let (from, at) = (self.key(from), self.key(at));
+        let found = self.store.core().rows.floor(Column::State, &from, &at)?;
+        Ok(found.map(without_prefix))
     }
 
     fn payload(&self, at: PayloadAt) -> Result<RunPayload, Fault> {
-        unimplemented!("{at:?}")
+        self.store.core().payload(self.group.id, at)
     }
 }
 
-impl StateView {
-    pub(crate) fn new(store: Store, group: GroupId) -> Self {
-        StateView { store, group }
+fn without_prefix((mut key, value): RawRow) -> RawRow {
+    key.drain(..STATE_PREFIX);
+    (key, value)
+}
+
+impl Core {
+    pub(crate) fn write_state(
+        &self,
+        id: GroupId,
+        applied: Applied,
+        writes: Writes,
+    ) -> Result<(), WriteFault> {
+        self.health.check()?;
+        let group = self
+            .group(id)
+            .map_err(|fault| WriteFault::Refused(fault.to_string()))?;
+        let before = group.progress().applied.as_ref().map(|before| before.at);
+        assert!(
+            before.is_none_or(|before| before.index < applied.at.index),
+            "state of {id} goes from {before:?} to {:?}",
+            applied.at
+        );
+        self.wait_for_entry(&group, applied.at.index)?;
+        let batch = state_batch(&group, &applied, &writes);
+        let bytes = batch.bytes;
+        self.backend
+            .write(batch, Durability::Unlogged)
+            .map_err(|error| self.health.fail(&error))?;
+        self.forget_applied(&group, applied.at.index);
+        let mut progress = group.progress();
+        progress.applied = Some(applied);
+        let garbage = writes.iter().filter(|(_, value)| value.is_some());
+        progress
+            .garbage
+            .extend(garbage.filter_map(|(key, _)| garbage_key(key)));
+        drop(progress);
+        self.flush_if_much(bytes)
     }
+
+    pub(crate) fn applied(&self, id: GroupId) -> Result<Option<Applied>, Fault> {
+        Ok(self.group(id)?.progress().applied.clone())
+    }
+
+    pub(crate) fn flushed_applied(&self, id: GroupId) -> Result<Option<Position>, Fault> {
+        Ok(self.group(id)?.progress().flushed)
+    }
+
+    /// Waits until an entry is written, and so comes to the disk before state that is written now.
+    fn wait_for_entry(&self, group: &Group, index: u64) -> Result<(), WriteFault> {
+        let ticket = group.log().recent(index).map(|recent| recent.ticket);
+        match ticket {
+            Some(ticket) => self.writer.wait_for(ticket),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The rows that changed, and the mark that says up to which entry, in one batch.
+fn state_batch(group: &Group, applied: &Applied, writes: &Writes) -> Batch {
+    let mut batch = Batch::default();
+    let (at, note) = applied_parts(applied);
+    let key = key::applied(group.id, group.generation);
+    batch.put(Column::State, key, &[&at, note]);
+    for (row, value) in writes {
+        let key = key::state(group.id, group.generation, row);
+        match value {
+            Some(value) => batch.put(Column::State, key, &[value]),
+            None => batch.delete(Column::State, key),
+        }
+    }
+    batch
 }

@@ -1,27 +1,36 @@
 //! The handle: everything that a node asks of its disk.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::Fault;
 use engine::kv::Writes;
 use model::GroupId;
 
+use crate::backend::memory::{MemoryBackend, MemoryDisk, Pace};
+use crate::backend::{Backend, rocks};
+use crate::core::Core;
 use crate::entry::{Applied, LogBounds, LogEntry, Payloads, Position};
 use crate::fault::{OpenError, WriteFault};
 use crate::identity::Identity;
 use crate::level::DiskLevel;
-use crate::memory::{MemoryDisk, Pace};
+use crate::row::Rows;
 use crate::settings::Settings;
+use crate::start;
 use crate::state::StateView;
+use crate::threads::Threads;
+use crate::writer::{Done, Turn};
 
-/// Told once, when a write is on the disk (fsync included) or is known to have failed. Called on
-/// the writer's thread: it must not block.
-pub type Done = Box<dyn FnOnce(Result<(), WriteFault>) + Send>;
-
-/// The disk of a node. Clones are the same store; it is closed when the last one goes.
+/// The disk of a node. Clones are the same store; it is closed when the last one goes, and the
+/// last view with it. What was appended before is still written; state that was not flushed is
+/// applied again at the next start.
 #[derive(Clone)]
-pub struct Store {}
+pub struct Store {
+    core: Arc<Core>,
+    /// Ends the store's threads when the last handle goes.
+    _threads: Arc<Threads>,
+}
 
 impl Store {
     /// Opens the database in a data folder.
@@ -29,7 +38,8 @@ impl Store {
     /// # Errors
     /// [`OpenError`], which says what to do. Nothing is created over existing data.
     pub fn open(settings: Settings) -> Result<Self, OpenError> {
-        unimplemented!("{settings:?}")
+        let (backend, identity) = rocks::open(&settings)?;
+        Store::with(backend, identity, &settings, Turn::Thread)
     }
 
     /// Opens a store on a disk in memory. `settings.folder` only names it in errors.
@@ -37,14 +47,53 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn memory(disk: &MemoryDisk, settings: Settings, pace: Pace) -> Result<Self, OpenError> {
-        let _ = pace;
-        unimplemented!("{disk:?} {settings:?}")
+        let folder = &settings.folder;
+        let backend = MemoryBackend::take(disk).ok_or_else(|| OpenError::InUse {
+            folder: folder.clone(),
+        })?;
+        let backend: Arc<dyn Backend> = Arc::new(backend);
+        let rows = Rows::new(backend.clone());
+        let identity = start::identify(&*backend, &rows, folder, &settings.start, None)?;
+        let turn = match pace {
+            Pace::AtOnce => Turn::Caller,
+            Pace::Driven(tell) => {
+                let disk = disk.clone();
+                Turn::Driver(Arc::new(move || tell(disk.sync_takes())))
+            }
+        };
+        Store::with(backend, identity, &settings, turn)
+    }
+
+    fn with(
+        backend: Arc<dyn Backend>,
+        identity: Identity,
+        settings: &Settings,
+        turn: Turn,
+    ) -> Result<Self, OpenError> {
+        let threaded = matches!(turn, Turn::Thread);
+        let Settings { limits, marks, .. } = settings;
+        let core = Arc::new(Core::new(backend, identity, *limits, *marks, turn));
+        core.look_at_space();
+        let threads = match threaded {
+            true => {
+                Threads::start(&core).map_err(|error| start::unusable(&settings.folder, error))?
+            }
+            false => Threads::none(),
+        };
+        Ok(Store {
+            core,
+            _threads: Arc::new(threads),
+        })
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     /// Whose disk it is.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        unimplemented!()
+        &self.core.identity
     }
 
     /// Every group that has a row on this disk, in the order of their numbers.
@@ -52,49 +101,45 @@ impl Store {
     /// # Errors
     /// [`Fault`] when the disk can't be read.
     pub fn groups(&self) -> Result<Vec<GroupId>, Fault> {
-        unimplemented!()
+        self.core.stored_groups()
     }
 
     /// Appends entries behind the last one. They can be read when this returns; `done` is told
     /// when they are on the disk. Appends of one group become durable in order.
     ///
     /// # Panics
-    /// When the first entry does not follow the last one of the log, or they have gaps.
+    /// When the first entry does not follow the last one of the log, or they have gaps. A log
+    /// without entry or purge mark begins anywhere.
     pub fn append(&self, group: GroupId, entries: Vec<LogEntry>, done: Done) {
-        let _ = (group, entries, done);
-        unimplemented!()
+        self.core.append(group, entries, done);
     }
 
     /// Writes the group's vote. [`Store::vote`] reads it when this returns.
     pub fn save_vote(&self, group: GroupId, vote: Bytes, done: Done) {
-        let _ = (group, vote, done);
-        unimplemented!()
+        self.core.save_vote(group, vote, done);
     }
 
     /// Notes the last committed entry. It is written with whatever is synced next, so a crash may
     /// lose it: it only saves a restarted node from waiting for its leader.
-    pub fn save_committed(&self, group: GroupId, committed: Option<Position>) {
-        let _ = (group, committed);
-        unimplemented!()
+    pub fn save_committed(&self, group: GroupId, committed: Position) {
+        self.core.save_committed(group, committed);
     }
 
     /// Removes all entries after `index` and their payloads.
     ///
     /// # Panics
-    /// When an entry to remove was applied.
+    /// When an entry to remove was applied or purged.
     pub fn truncate_after(&self, group: GroupId, index: u64, done: Done) {
-        let _ = (group, index, done);
-        unimplemented!()
+        self.core.truncate_after(group, index, done);
     }
 
     /// Removes all entries up to and with `through`. Their payloads stay: the state refers to
-    /// them. `through` may lie beyond the last entry: then the log continues behind it.
+    /// them.
     ///
     /// # Panics
     /// When the state on disk has not applied `through`: see [`Store::flushed_applied`].
     pub fn purge(&self, group: GroupId, through: Position, done: Done) {
-        let _ = (group, through, done);
-        unimplemented!()
+        self.core.purge(group, through, done);
     }
 
     /// The entries of `range`, ended early when they weigh over `bytes_max` together; the first
@@ -109,8 +154,7 @@ impl Store {
         bytes_max: usize,
         payloads: Payloads,
     ) -> Result<Vec<LogEntry>, Fault> {
-        let _ = (group, range, bytes_max, payloads);
-        unimplemented!()
+        self.core.read_log(group, range, bytes_max, payloads)
     }
 
     /// The ends of the group's log, with everything that was appended.
@@ -118,8 +162,7 @@ impl Store {
     /// # Errors
     /// [`Fault`] when they can't be read.
     pub fn log_bounds(&self, group: GroupId) -> Result<LogBounds, Fault> {
-        let _ = group;
-        unimplemented!()
+        self.core.log_bounds(group)
     }
 
     /// The last vote that was given to [`Store::save_vote`].
@@ -127,29 +170,29 @@ impl Store {
     /// # Errors
     /// [`Fault`] when it can't be read.
     pub fn vote(&self, group: GroupId) -> Result<Option<Bytes>, Fault> {
-        let _ = group;
-        unimplemented!()
+        self.core.vote(group)
     }
 
-    /// The last committed entry that was noted, as far as it was written.
+    /// The last committed entry that was noted, or after a restart the last that was written.
     ///
     /// # Errors
     /// [`Fault`] when it can't be read.
     pub fn committed(&self, group: GroupId) -> Result<Option<Position>, Fault> {
-        let _ = group;
-        unimplemented!()
+        self.core.committed(group)
     }
 
     /// The state of a group.
-    #[must_use]
-    pub fn view(&self, group: GroupId) -> StateView {
+    ///
+    /// # Errors
+    /// [`Fault`] when what the disk says of the group can't be read, or contradicts itself.
+    pub fn view(&self, group: GroupId) -> Result<StateView, Fault> {
         StateView::new(self.clone(), group)
     }
 
     /// Writes what applying entries up to `applied` has changed, all or nothing. Readers see it
     /// when this returns. A crash may lose it, back to some earlier `applied` of this group: the
     /// log has it. Waits until the entries themselves are written, so that no state is ever ahead
-    /// of its log.
+    /// of its log. One caller at a time for each group.
     ///
     /// # Errors
     /// [`WriteFault`]; the node must stop.
@@ -162,8 +205,7 @@ impl Store {
         applied: Applied,
         writes: Writes,
     ) -> Result<(), WriteFault> {
-        let _ = (group, applied, writes);
-        unimplemented!()
+        self.core.write_state(group, applied, writes)
     }
 
     /// How far the group's state has come.
@@ -171,8 +213,7 @@ impl Store {
     /// # Errors
     /// [`Fault`] when it can't be read.
     pub fn applied(&self, group: GroupId) -> Result<Option<Applied>, Fault> {
-        let _ = group;
-        unimplemented!()
+        self.core.applied(group)
     }
 
     /// What the state still has applied after any crash, or `None` for nothing.
@@ -180,8 +221,7 @@ impl Store {
     /// # Errors
     /// [`Fault`] when it can't be read.
     pub fn flushed_applied(&self, group: GroupId) -> Result<Option<Position>, Fault> {
-        let _ = group;
-        unimplemented!()
+        self.core.flushed_applied(group)
     }
 
     /// Brings the state of all groups to the disk, then removes payloads that it no longer refers
@@ -191,18 +231,18 @@ impl Store {
     /// # Errors
     /// [`WriteFault`]; the node must stop.
     pub fn flush_state(&self) -> Result<(), WriteFault> {
-        unimplemented!()
+        self.core.flush_state()
     }
 
     /// How full the disk is, as of about a second ago.
     #[must_use]
     pub fn disk_level(&self) -> DiskLevel {
-        unimplemented!()
+        self.core.disk_level()
     }
 
     /// Writes one batch of what waits, for a store with [`Pace::Driven`]. Others have nothing
     /// waiting. Answers whether there was anything.
     pub fn write_waiting(&self) -> bool {
-        unimplemented!()
+        self.core.writer.write_waiting()
     }
 }

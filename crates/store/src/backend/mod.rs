@@ -1,0 +1,55 @@
+//! The seam: a disk of ordered rows in four columns. RocksDB is one; the other is in memory,
+//! because RocksDB can't be simulated. Everything above is the same code on both.
+//!
+//! - [`memory`]: loses what was not synced, and fails as it is told.
+//! - [`rocks`]: the real one.
+
+pub(crate) mod batch;
+pub(crate) mod memory;
+pub(crate) mod rocks;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use crate::key::Column;
+use crate::row::RawRow;
+use batch::{Batch, Durability};
+
+/// What the disk said when it refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(crate) struct DiskError(pub(crate) String);
+
+/// Rows on their way out of a scan, as they lie on disk.
+pub(crate) type Scan<'a> = Box<dyn Iterator<Item = Result<RawRow, DiskError>> + 'a>;
+
+/// A disk of ordered rows.
+///
+/// What [`Backend::write`] wrote is read at once. What survives a crash of the process, and what a
+/// loss of power, is said at [`Durability`].
+pub(crate) trait Backend: Send + Sync {
+    /// The row of `key`, as it lies on disk.
+    fn get(&self, column: Column, key: &[u8]) -> Result<Option<Bytes>, DiskError>;
+
+    /// The rows of `[from, to)` in key order. Rows that are written meanwhile may be missed.
+    fn scan<'a>(&'a self, column: Column, from: &[u8], to: &[u8]) -> Scan<'a>;
+
+    /// The last row of `[from, at]`.
+    fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, DiskError>;
+
+    /// Writes all of a batch or nothing.
+    fn write(&self, batch: Batch, durability: Durability) -> Result<(), DiskError>;
+
+    /// Brings everything in [`Column::State`] to the disk, and before it all that was written to
+    /// the other columns until now.
+    fn flush_state(&self) -> Result<(), DiskError>;
+
+    /// Bytes that can still be written.
+    fn free(&self) -> Result<u64, DiskError>;
+
+    /// Bytes that are set aside now; see [`Backend::set_reserve`].
+    fn reserve(&self) -> u64;
+
+    /// Sets bytes aside, or gives them up again.
+    fn set_reserve(&self, bytes: u64) -> Result<(), DiskError>;
+}

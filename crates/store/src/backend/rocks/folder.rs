@@ -1,0 +1,130 @@
+//! A node's data folder: the file that says whose it is, the database, and the reserve.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::fault::OpenError;
+use crate::identity::Identity;
+use crate::start;
+
+/// Says whose data the folder holds. It outlives the database.
+const IDENTITY_FILE: &str = "ORDERLY";
+/// Where the file is written before it gets its name.
+const UNFINISHED_FILE: &str = "ORDERLY.new";
+/// Space that is set aside; its content means nothing.
+const RESERVE_FILE: &str = "RESERVE";
+/// The folder of RocksDB.
+const DATABASE: &str = "database";
+
+/// A node's data folder.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+/// What the files of the database look like from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    /// No file at all.
+    None,
+    /// What RocksDB needs to begin with.
+    Present,
+    /// Some, but not what RocksDB needs to begin with.
+    Broken(String),
+}
+
+impl Folder {
+    pub(super) fn new(path: &Path) -> Self {
+        Folder {
+            path: path.to_owned(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.path.join(DATABASE)
+    }
+
+    /// Makes the folders, if they are not there.
+    pub(super) fn create(&self) -> io::Result<()> {
+        fs::create_dir_all(self.database())
+    }
+
+    /// Whose data the folder says it holds.
+    pub(super) fn identity(&self) -> Result<Option<Identity>, OpenError> {
+        match fs::read(self.path.join(IDENTITY_FILE)) {
+            Ok(bytes) => Identity::from_text(&String::from_utf8_lossy(&bytes))
+                .map(Some)
+                .map_err(|bad| start::refuse(bad, &self.path, "the file ORDERLY")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(start::unusable(&self.path, error)),
+        }
+    }
+
+    /// Writes down whose data the folder holds, so that it is whole or not there.
+    pub(super) fn write_identity(&self, identity: &Identity) -> io::Result<()> {
+        let unfinished = self.path.join(UNFINISHED_FILE);
+        let mut file = File::create(&unfinished)?;
+        file.write_all(identity.to_text().as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&unfinished, self.path.join(IDENTITY_FILE))?;
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Looks for the files that RocksDB begins with. It would answer a missing one by creating a
+    /// new database, or with a message that says nothing to an operator.
+    pub(super) fn files(&self) -> io::Result<Files> {
+        let database = self.database();
+        match fs::read_dir(&database) {
+            Ok(mut entries) => {
+                if entries.next().is_none() {
+                    return Ok(Files::None);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Files::None),
+            Err(error) => return Err(error),
+        }
+        let current = match fs::read_to_string(database.join("CURRENT")) {
+            Ok(current) => current,
+            Err(error) => return Ok(Files::Broken(format!("its file CURRENT: {error}"))),
+        };
+        let manifest = current.trim_end();
+        Ok(match current.starts_with("MANIFEST-") {
+            false => Files::Broken("its file CURRENT names no manifest".into()),
+            true if !database.join(manifest).is_file() => {
+                Files::Broken(format!("its file {manifest} is missing"))
+            }
+            true => Files::Present,
+        })
+    }
+
+    /// Bytes that this user can still write.
+    pub(super) fn free(&self) -> io::Result<u64> {
+        let space = rustix::fs::statvfs(&self.path)?;
+        Ok(space.f_bavail * space.f_frsize)
+    }
+
+    /// Bytes set aside now.
+    pub(super) fn reserve(&self) -> u64 {
+        fs::metadata(self.path.join(RESERVE_FILE)).map_or(0, |file| file.len())
+    }
+
+    /// Sets bytes aside, or gives them up.
+    pub(super) fn set_reserve(&self, bytes: u64) -> io::Result<()> {
+        let path = self.path.join(RESERVE_FILE);
+        if bytes == 0 {
+            return fs::remove_file(path);
+        }
+        let file = File::create(&path)?;
+        let set_aside = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes);
+        if let Err(error) = set_aside {
+            fs::remove_file(path)?;
+            return Err(error.into());
+        }
+        file.sync_all()
+    }
+}

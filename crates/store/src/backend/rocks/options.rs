@@ -1,0 +1,114 @@
+//! How RocksDB is set up. Figures without a source are from measurements on two cores.
+
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, DBRecoveryMode, LogLevel,
+    Options,
+};
+
+use crate::key::Column;
+use crate::settings::Limits;
+
+const MEBIBYTE: usize = 1024 * 1024;
+
+/// Write-ahead logs together; beyond it the column that holds the oldest one is flushed.
+const WAL_BYTES_MAX: u64 = 1024 * MEBIBYTE as u64;
+/// Below this a payload lies in a table; from here on in a blob file, so that compactions move
+/// references only. Half a page would cost more in look-ups than it saves.
+const BLOB_BYTES_MIN: u64 = 4 * 1024;
+
+/// Options of the whole database.
+pub(super) fn database(create: bool) -> Options {
+    let mut options = Options::default();
+    options.create_if_missing(create);
+    options.create_missing_column_families(create);
+    options.set_paranoid_checks(true);
+    // A record that ends with the file was being written when the power went. Anything else that
+    // does not fit is damage, and opening fails: the default mode would take the log's end for
+    // there and drop what was acknowledged behind it.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_max_total_wal_size(WAL_BYTES_MAX);
+    // Columns without a write-ahead log exclude recycled log files.
+    options.set_recycle_log_file_num(0);
+    options.set_max_background_jobs(background_jobs());
+    // Dirty pages go out steadily, so that an fsync of the log does not wait for a whole table.
+    options.set_bytes_per_sync(MEBIBYTE as u64);
+    options.set_max_open_files(1_000);
+    options.set_keep_log_file_num(4);
+    options.set_max_log_file_size(8 * MEBIBYTE);
+    options.set_log_level(LogLevel::Warn);
+    options.set_stats_dump_period_sec(0);
+    options
+}
+
+/// Every column with its options.
+pub(super) fn columns(limits: &Limits) -> Vec<ColumnFamilyDescriptor> {
+    let cache = Cache::new_lru_cache(limits.block_cache_bytes);
+    let described = Column::ALL.map(|column| {
+        let options = match column {
+            Column::Log => log(&cache),
+            Column::Meta => meta(&cache),
+            Column::Message => message(&cache),
+            Column::State => state(&cache, limits),
+        };
+        ColumnFamilyDescriptor::new(column.name(), options)
+    });
+    described.into()
+}
+
+/// Written and deleted in order, rarely read: entries are read from memory.
+fn log(cache: &Cache) -> Options {
+    let mut options = tables(cache);
+    options.set_write_buffer_size(64 * MEBIBYTE);
+    options.set_max_write_buffer_number(4);
+    options
+}
+
+/// A few small rows that are overwritten all the time.
+fn meta(cache: &Cache) -> Options {
+    let mut options = tables(cache);
+    options.set_write_buffer_size(4 * MEBIBYTE);
+    options
+}
+
+/// Large rows, written once, read seldom, deleted one by one.
+fn message(cache: &Cache) -> Options {
+    let mut options = tables(cache);
+    options.set_write_buffer_size(128 * MEBIBYTE);
+    options.set_max_write_buffer_number(4);
+    options.set_enable_blob_files(true);
+    options.set_min_blob_size(BLOB_BYTES_MIN);
+    options.set_blob_compression_type(DBCompressionType::Lz4);
+    options.set_enable_blob_gc(true);
+    options.set_blob_gc_age_cutoff(1.0);
+    options.set_blob_gc_force_threshold(0.5);
+    options
+}
+
+/// Small rows, read and overwritten often, also asked for when absent. Flushed by the store, so
+/// its memtable is larger than what the store lets gather.
+fn state(cache: &Cache, limits: &Limits) -> Options {
+    let mut options = tables(cache);
+    options.set_write_buffer_size(2 * limits.flush_bytes.max(32 * MEBIBYTE));
+    options.set_max_write_buffer_number(4);
+    options
+}
+
+fn tables(cache: &Cache) -> Options {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(cache);
+    blocks.set_block_size(16 * 1024);
+    blocks.set_bloom_filter(10.0, false);
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    let mut options = Options::default();
+    options.set_block_based_table_factory(&blocks);
+    options.set_compression_type(DBCompressionType::Lz4);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options
+}
+
+fn background_jobs() -> i32 {
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get());
+    (cores / 2).clamp(2, 8) as i32
+}

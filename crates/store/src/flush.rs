@@ -1,0 +1,150 @@
+//! From memory to disk: the state, and after it the payloads that the state let go of.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use engine::table::garbage::{Garbage, GarbageKey};
+use engine::table::row_key;
+use engine::table::run::PayloadAt;
+
+use crate::backend::batch::{Batch, Durability};
+use crate::core::Core;
+use crate::fault::WriteFault;
+use crate::group::Group;
+use crate::key::{self, Column};
+
+/// How often the keeper looks at the disk and at the age of what is unflushed.
+const ROUND: Duration = Duration::from_secs(1);
+/// Payloads that one batch removes: it must not hold up the writer.
+const GARBAGE_BATCH: usize = 1_000;
+
+/// What waits to be flushed.
+#[derive(Default)]
+pub(crate) struct Flush {
+    /// Held by whoever flushes.
+    one_at_a_time: Mutex<()>,
+    /// Bytes of state written since the last flush.
+    bytes: AtomicUsize,
+    /// Whether a thread flushes, instead of whoever writes too much.
+    keeper: AtomicBool,
+    closed: Mutex<bool>,
+    /// Told when there is much to flush, and at the end.
+    wake: Condvar,
+}
+
+impl Flush {
+    /// Whether a thread flushes and looks at the disk's space.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keeper.load(Ordering::Acquire)
+    }
+}
+
+impl Core {
+    pub(crate) fn flush_state(&self) -> Result<(), WriteFault> {
+        let _alone = self
+            .flush
+            .one_at_a_time
+            .lock()
+            .expect("a panic in a flush ends the node");
+        self.health.check()?;
+        let bytes = self.flush.bytes.load(Ordering::Acquire);
+        // What is noted here was written before, so the flush takes it along.
+        let noted: Vec<_> = self.used_groups().into_iter().map(noted).collect();
+        self.backend
+            .flush_state()
+            .map_err(|error| self.health.fail(&error))?;
+        self.flush.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        for (group, applied, garbage) in noted {
+            group.progress().flushed = applied;
+            for garbage in garbage.chunks(GARBAGE_BATCH) {
+                self.remove_payloads(&group, garbage)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what was written, and sees to a flush when it is much.
+    pub(crate) fn flush_if_much(&self, written: usize) -> Result<(), WriteFault> {
+        let before = self.flush.bytes.fetch_add(written, Ordering::AcqRel);
+        if before + written < self.limits.flush_bytes {
+            return Ok(());
+        }
+        if self.flush.is_kept() {
+            self.flush.wake.notify_all();
+            return Ok(());
+        }
+        self.flush_state()
+    }
+
+    /// The loop of the thread that flushes by size and age and looks at the disk's free space.
+    pub(crate) fn keep(&self) {
+        let mut oldest = None;
+        while self.next_round() {
+            self.look_at_space();
+            let bytes = self.flush.bytes.load(Ordering::Acquire);
+            if bytes == 0 {
+                oldest = None;
+                continue;
+            }
+            let age = oldest.get_or_insert_with(Instant::now).elapsed();
+            let due = bytes >= self.limits.flush_bytes || age >= self.limits.flush_after;
+            // A failure is noted, and stops every later write.
+            if due && self.flush_state().is_ok() {
+                oldest = None;
+            }
+        }
+    }
+
+    /// From now on a thread runs [`Core::keep`].
+    pub(crate) fn has_keeper(&self) {
+        self.flush.keeper.store(true, Ordering::Release);
+    }
+
+    /// Lets the thread end.
+    pub(crate) fn close_keeper(&self) {
+        *self.flush.closed.lock().expect("no holder panics") = true;
+        self.flush.wake.notify_all();
+    }
+
+    /// Waits for the next round of the keeper; false at the end.
+    fn next_round(&self) -> bool {
+        let closed = self.flush.closed.lock().expect("no holder panics");
+        let much = || self.flush.bytes.load(Ordering::Acquire) >= self.limits.flush_bytes;
+        if !*closed && !much() {
+            let waited = self.flush.wake.wait_timeout(closed, ROUND);
+            return !*waited.expect("no holder panics").0;
+        }
+        !*closed && self.health.check().is_ok()
+    }
+
+    /// Removes payloads that the flushed state does not refer to, then the rows that say so. In
+    /// this order: the next flush brings the removals to the disk before the end of those rows, so
+    /// no payload is forgotten.
+    fn remove_payloads(&self, group: &Group, garbage: &[PayloadAt]) -> Result<(), WriteFault> {
+        let mut messages = Batch::default();
+        let mut rows = Batch::default();
+        for at in garbage {
+            self.payloads.remove(group.id, *at);
+            messages.delete(Column::Message, key::message(group.id, *at));
+            let row = row_key::<Garbage>(&GarbageKey(*at));
+            let key = key::state(group.id, group.generation, &row);
+            rows.delete(Column::State, key);
+        }
+        self.backend
+            .write(messages, Durability::Logged)
+            .and_then(|()| self.backend.write(rows, Durability::Unlogged))
+            .map_err(|error| self.health.fail(&error))
+    }
+}
+
+type Noted = (Arc<Group>, Option<crate::Position>, Vec<PayloadAt>);
+
+/// How far a group is, and what it has let go of.
+fn noted(group: Arc<Group>) -> Noted {
+    let mut progress = group.progress();
+    let applied = progress.applied.as_ref().map(|applied| applied.at);
+    let garbage = std::mem::take(&mut progress.garbage);
+    drop(progress);
+    (group, applied, garbage)
+}

@@ -1,0 +1,246 @@
+//! What the store keeps in memory for one group.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+use bytes::Bytes;
+use engine::Fault;
+use engine::table::garbage::{Garbage, GarbageKey};
+use engine::table::run::PayloadAt;
+use engine::table::{Row, RowKey};
+use model::GroupId;
+
+use crate::entry::{Applied, LogBounds, LogEntry, Position};
+use crate::entry_row::EntryHeader;
+use crate::key::{self, Column, Mark};
+use crate::row::{Rows, place};
+use crate::writer::Ticket;
+
+/// One group on this node.
+///
+/// Lock order: `log`, then the writer's queue; `progress` alone.
+pub(crate) struct Group {
+    pub(crate) id: GroupId,
+    /// Which install of the state is the valid one.
+    pub(crate) generation: u32,
+    log: Mutex<Log>,
+    progress: Mutex<Progress>,
+}
+
+/// The log, with everything that was appended.
+pub(crate) struct Log {
+    pub(crate) bounds: LogBounds,
+    /// The first index of the log. It follows the purge mark, if there is one.
+    pub(crate) first: u64,
+    pub(crate) vote: Option<Bytes>,
+    pub(crate) committed: Option<Position>,
+    /// The newest entries, without a gap up to the last one. Those that are not written yet, and
+    /// those that are not applied yet as far as there is room.
+    pub(crate) recent: VecDeque<Recent>,
+    /// Rows up to and with this index were deleted.
+    pub(crate) deleted_through: Option<u64>,
+    /// Bytes appended since rows were deleted last, or `None` when that is unknown.
+    pub(crate) undeleted_bytes: Option<u64>,
+}
+
+/// An entry in memory.
+pub(crate) struct Recent {
+    pub(crate) entry: LogEntry,
+    /// When it is written.
+    pub(crate) ticket: Ticket,
+}
+
+/// How far the state has come.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) applied: Option<Applied>,
+    /// What is applied after any crash.
+    pub(crate) flushed: Option<Position>,
+    /// Payloads that the state no longer refers to, once it is flushed.
+    pub(crate) garbage: Vec<PayloadAt>,
+}
+
+impl Group {
+    /// Reads what the disk says of a group.
+    pub(crate) fn load(rows: &Rows, id: GroupId) -> Result<Self, Fault> {
+        let generation = read_generation(rows, id)?;
+        let log = Log::load(rows, id)?;
+        let progress = Progress::load(rows, id, generation)?;
+        let group = Group {
+            id,
+            generation,
+            log: Mutex::new(log),
+            progress: Mutex::new(progress),
+        };
+        group.check_log_reaches_state()?;
+        Ok(group)
+    }
+
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log
+            .lock()
+            .expect("a panic with the log in hand ends the node")
+    }
+
+    pub(crate) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress
+            .lock()
+            .expect("no holder of the progress panics")
+    }
+
+    /// State is flushed only after its entries are synced, so a log that ends before has lost some.
+    fn check_log_reaches_state(&self) -> Result<(), Fault> {
+        let last = self.log().bounds.last;
+        let applied = self.progress().applied.as_ref().map(|applied| applied.at);
+        match applied {
+            Some(applied) if last.is_none_or(|last| last.index < applied.index) => {
+                Err(Fault::Missing(format!(
+                    "log of {}: the state has applied {}, and the log ends at {}",
+                    self.id,
+                    applied.index,
+                    last.map_or("nothing".into(), |last| last.index.to_string()),
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Log {
+    fn load(rows: &Rows, id: GroupId) -> Result<Self, Fault> {
+        let purged = read_position(rows, id, Mark::Purged)?;
+        let from = purged.map_or(0, |purged| purged.index + 1);
+        let (from, end) = (key::log(id, from), key::log(id, u64::MAX));
+        let first = rows.scan(Column::Log, &from, &end).next().transpose()?;
+        let last = rows.floor(Column::Log, &from, &end)?;
+        let first = match first {
+            Some((key, _)) => Some(key::log_index(&key).ok_or_else(|| malformed(&key))?),
+            None => None,
+        };
+        if let (Some(purged), Some(first)) = (purged, first)
+            && first != purged.index + 1
+        {
+            let what = format!("log of {id} from {} to {first}", purged.index + 1);
+            return Err(Fault::Missing(what));
+        }
+        let last = match last {
+            Some((key, body)) => Some(EntryHeader::read(&key, &body)?.at),
+            None => purged,
+        };
+        Ok(Log {
+            bounds: LogBounds { purged, last },
+            first: first.unwrap_or_else(|| last.map_or(0, |last| last.index + 1)),
+            vote: rows.get(Column::Meta, &key::meta(id, Mark::Vote))?,
+            committed: read_position(rows, id, Mark::Committed)?,
+            recent: VecDeque::new(),
+            deleted_through: None,
+            undeleted_bytes: None,
+        })
+    }
+
+    /// The index behind the last entry.
+    pub(crate) fn end(&self) -> u64 {
+        self.bounds
+            .last
+            .map_or(0, |last| last.index + 1)
+            .max(self.first)
+    }
+
+    /// The first index that is in memory; from here to the end all are.
+    pub(crate) fn recent_first(&self) -> u64 {
+        self.recent
+            .front()
+            .map_or_else(|| self.end(), |first| first.entry.at.index)
+    }
+
+    /// The entry at `index`, if it is in memory.
+    pub(crate) fn recent(&self, index: u64) -> Option<&Recent> {
+        let at = index.checked_sub(self.recent_first())?;
+        self.recent.get(usize::try_from(at).ok()?)
+    }
+
+    /// Lets go of the oldest entry in memory, if `may` says so. Answers what it weighed.
+    pub(crate) fn forget_first(&mut self, may: impl FnOnce(&Recent) -> bool) -> Option<usize> {
+        if !may(self.recent.front()?) {
+            return None;
+        }
+        self.recent.pop_front().map(|recent| recent.entry.weight())
+    }
+}
+
+impl Progress {
+    /// What is read here was flushed, or it would not be there.
+    fn load(rows: &Rows, id: GroupId, generation: u32) -> Result<Self, Fault> {
+        let applied = match rows.get(Column::State, &key::applied(id, generation))? {
+            Some(body) => Some(read_applied(id, &body)?),
+            None => None,
+        };
+        let from = key::state(id, generation, &[Garbage::TABLE]);
+        let end = key::state(id, generation, &[Garbage::TABLE + 1]);
+        let garbage = rows.scan(Column::State, &from, &end).map(|found| {
+            let (key, _) = found?;
+            garbage_key(&key[key::STATE_PREFIX..]).ok_or(Fault::CorruptRow {
+                table: Garbage::TABLE,
+                key,
+            })
+        });
+        Ok(Progress {
+            flushed: applied.as_ref().map(|applied| applied.at),
+            applied,
+            garbage: garbage.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The payload that a garbage row names; `None` for the key of another table.
+pub(crate) fn garbage_key(row_key: &[u8]) -> Option<PayloadAt> {
+    match row_key.split_first() {
+        Some((&Garbage::TABLE, rest)) => GarbageKey::read(rest).map(|key| key.0),
+        _ => None,
+    }
+}
+
+/// The body of the row that says how far a state has come: position, then note.
+pub(crate) fn applied_parts(applied: &Applied) -> ([u8; Position::BYTES], &[u8]) {
+    (applied.at.to_bytes(), &applied.note)
+}
+
+fn read_applied(id: GroupId, body: &Bytes) -> Result<Applied, Fault> {
+    let Some((at, _)) = body.split_first_chunk::<{ Position::BYTES }>() else {
+        return Err(Fault::Unreadable(format!("applied mark of {id} is short")));
+    };
+    Ok(Applied {
+        at: Position::from_bytes(*at),
+        note: body.slice(Position::BYTES..),
+    })
+}
+
+fn read_position(rows: &Rows, id: GroupId, mark: Mark) -> Result<Option<Position>, Fault> {
+    let key = key::meta(id, mark);
+    let Some(body) = rows.get(Column::Meta, &key)? else {
+        return Ok(None);
+    };
+    match <[u8; Position::BYTES]>::try_from(&body[..]) {
+        Ok(bytes) => Ok(Some(Position::from_bytes(bytes))),
+        Err(_) => Err(malformed_in(Column::Meta, &key)),
+    }
+}
+
+fn read_generation(rows: &Rows, id: GroupId) -> Result<u32, Fault> {
+    let key = key::meta(id, Mark::Generation);
+    let Some(body) = rows.get(Column::Meta, &key)? else {
+        return Ok(0);
+    };
+    match <[u8; 4]>::try_from(&body[..]) {
+        Ok(bytes) => Ok(u32::from_le_bytes(bytes)),
+        Err(_) => Err(malformed_in(Column::Meta, &key)),
+    }
+}
+
+fn malformed(key: &[u8]) -> Fault {
+    malformed_in(Column::Log, key)
+}
+
+fn malformed_in(column: Column, key: &[u8]) -> Fault {
+    Fault::Unreadable(place(column, key) + " is malformed")
+}
