@@ -323,6 +323,11 @@ fn compare_reads(real: &Catalogue, naive: &Naive) {
             });
         assert_eq!(found.as_ref(), naive.topics.get(&name), "{name}");
         compare_topic_subscriptions(real, naive, &name);
+        let counted = read::topic(&real.view, &name).unwrap();
+        let counted = counted.map_or(0, |topic| topic.subscriptions as usize);
+        let of_topic = |it: &&NaiveSubscription| it.topic_name.as_ref() == Some(&name);
+        let expected = naive.subscriptions.values().filter(of_topic).count();
+        assert_eq!(counted, expected, "subscriptions of {name}");
     }
     for name in (0..SUBSCRIPTIONS.len()).map(subscription_name) {
         let found = read::subscription(&real.view, &name)
