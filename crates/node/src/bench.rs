@@ -5,7 +5,8 @@
 //! - [`pace`], [`keys`], [`payload`], [`publisher`]: when, in which order, what, and how it is sent.
 //! - [`consumer`], [`delivery`], [`acks`]: how it arrives.
 //! - [`order`], [`account`]: what is checked.
-//! - [`meter`], [`progress`], [`report`]: what is said of it.
+//! - [`meter`], [`memory`], [`progress`], [`report`]: what is measured, and said of it.
+//! - [`suite`]: the rows of the speed table, one after another.
 
 mod account;
 mod acks;
@@ -13,6 +14,7 @@ mod consumer;
 mod delivery;
 mod keys;
 mod load;
+mod memory;
 mod meter;
 mod options;
 mod order;
@@ -22,23 +24,37 @@ mod progress;
 mod publisher;
 mod report;
 mod resources;
+mod suite;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::cli::{Failure, Format, Target};
 use options::Options;
 use resources::Resources;
+use suite::Suite;
 
 /// The command.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
     #[command(flatten)]
     options: Options,
+    #[command(subcommand)]
+    instead: Option<Instead>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Instead {
+    /// Measures every row of the speed table against nodes of its own.
+    Suite(Suite),
 }
 
 impl Bench {
     /// Runs the load and prints its report.
     pub(crate) fn run(&self, target: &Target, output: Format) -> Result<(), Failure> {
+        if let Some(Instead::Suite(suite)) = &self.instead {
+            return suite.run();
+        }
         self.options.check()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.options.threads)

@@ -32,6 +32,7 @@ pub(crate) struct Consuming {
     pub(crate) subscription: String,
     pub(crate) ack_wait: Duration,
     outstanding: i64,
+    acknowledges: bool,
     start: Instant,
     pub(crate) account: Arc<Account>,
     pub(crate) meter: Meter,
@@ -54,6 +55,7 @@ impl Consuming {
             subscription,
             ack_wait: Duration::from_millis(options.ack_wait),
             outstanding: i64::from(options.outstanding),
+            acknowledges: !options.no_ack,
             start,
             account,
             meter: Meter::new(start + options.warm_up()),
@@ -105,7 +107,7 @@ impl Consuming {
                 continue;
             }
             let received = self.receive(response.received_messages)?;
-            if acks.send(received).await.is_err() {
+            if self.acknowledges && acks.send(received).await.is_err() {
                 break;
             }
         }

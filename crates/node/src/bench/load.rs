@@ -66,11 +66,15 @@ pub(crate) async fn run(
     if !options.no_consume {
         drain(options, &consuming, &mut consumers).await?;
     }
+    let memory = resources.memory(options)?;
     finish.send_replace(true);
     while let Some(ended) = consumers.join_next().await {
         unwind(ended)?;
     }
-    Ok(report(options, &publishing, &consuming))
+    Ok(Report {
+        memory,
+        ..report(options, &publishing, &consuming)
+    })
 }
 
 fn consume(
@@ -148,5 +152,6 @@ fn report(options: &Options, publishing: &Publishing, consuming: &Consuming) -> 
         retries: publishing.retries(),
         refused_acks: consuming.refused_acks(),
         unsent: publishing.pace.unsent(),
+        memory: None,
     }
 }

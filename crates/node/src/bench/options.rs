@@ -53,6 +53,9 @@ pub(crate) struct Options {
     /// The subscription exists, but nobody pulls from it.
     #[arg(long)]
     pub(crate) no_consume: bool,
+    /// Consumers receive, and never acknowledge.
+    #[arg(long, conflicts_with = "no_consume")]
+    pub(crate) no_ack: bool,
     /// Consumers start only when all is published.
     #[arg(long, conflicts_with = "no_consume")]
     pub(crate) backlog: bool,
@@ -81,6 +84,10 @@ pub(crate) struct Options {
     /// Leaves topic and subscriptions as they are at the end.
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Also tells how much memory that process of this machine has gained, from before the topic is
+    /// created until all has been received.
+    #[arg(long, value_name = "PID")]
+    pub(crate) watch_process: Option<u32>,
     /// Threads of this client.
     #[arg(long, default_value_t = 2, value_name = "COUNT")]
     pub(crate) threads: usize,

@@ -33,6 +33,8 @@ pub(crate) struct Report {
     pub(crate) refused_acks: u64,
     /// Requests of an open loop that were due, and not sent at the end.
     pub(crate) unsent: u64,
+    /// Bytes of memory that the watched process had before the run and at its end.
+    pub(crate) memory: Option<[u64; 2]>,
 }
 
 impl Report {
@@ -109,6 +111,12 @@ impl Report {
                 "{unsent} requests were due, and not sent yet at the end"
             ));
         }
+        if let Some([before, after]) = self.memory {
+            let [before, after] = [before, after].map(grouped);
+            lines.push(format!(
+                "memory of the watched process: {before} bytes, then {after}"
+            ));
+        }
         lines
     }
 
@@ -145,6 +153,7 @@ impl Report {
             "retries": self.retries,
             "refusedAcks": self.refused_acks,
             "unsent": self.unsent,
+            "memoryBytes": self.memory,
         })
     }
 

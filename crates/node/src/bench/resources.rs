@@ -7,6 +7,7 @@ use proto::pubsub::{DeleteSubscriptionRequest, DeleteTopicRequest, Subscription,
 use tokio::task::JoinSet;
 use tonic::Status;
 
+use super::memory::resident_bytes;
 use super::options::Options;
 use crate::cli::{Failure, Target};
 
@@ -23,6 +24,8 @@ pub(crate) struct Resources {
     /// The full name of the subscription from which the consumers pull.
     pub(crate) subscription: String,
     idle: Vec<String>,
+    /// What the watched process had before all this, in bytes.
+    memory_before: Option<u64>,
 }
 
 impl Resources {
@@ -32,7 +35,9 @@ impl Resources {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let run = format!("bench-{}-{}", since.as_millis(), process::id());
+        let memory_before = options.watch_process.map(resident_bytes).transpose()?;
         let resources = Resources {
+            memory_before,
             target: target.clone(),
             topic: target.topic(&run)?,
             subscription: target.subscription(&run)?,
@@ -72,6 +77,15 @@ impl Resources {
         };
         create(self.subscription.clone(), options.exactly_once).await?;
         all(self.idle.iter().cloned().map(|name| create(name, false))).await
+    }
+
+    /// What the watched process had before, and has now, in bytes.
+    pub(crate) fn memory(&self, options: &Options) -> Result<Option<[u64; 2]>, Failure> {
+        let now = options.watch_process.map(resident_bytes).transpose()?;
+        Ok(self
+            .memory_before
+            .zip(now)
+            .map(|(before, now)| [before, now]))
     }
 
     /// Deletes all of them.

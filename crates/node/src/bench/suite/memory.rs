@@ -1,0 +1,54 @@
+//! Rows about how much memory one of many small things costs.
+//!
+//! Each lets the node first do work of the same size, so that its caches and buffers are as large as
+//! they get, and then looks at what it has gained.
+
+use super::lab::Lab;
+use super::outcome::Outcome;
+use super::row::Line;
+use crate::cli::Failure;
+
+/// Keys of which all messages were acknowledged.
+pub(crate) fn idle_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
+    let keys = lab.scale.keys;
+    let arguments = format!("--unique-keys --count {keys} --in-flight 256 --size 32");
+    gained(lab, "memory of an idle key", &arguments, keys)
+}
+
+/// Subscriptions from which nobody pulls.
+pub(crate) fn idle_subscriptions(lab: &Lab) -> Result<Vec<Line>, Failure> {
+    let subscriptions = lab.scale.subscriptions;
+    let arguments = format!("--no-consume --count 1 --idle-subscriptions {subscriptions}");
+    gained(
+        lab,
+        "memory of an idle subscription",
+        &arguments,
+        subscriptions,
+    )
+}
+
+/// Keys of which a consumer holds the first message.
+pub(crate) fn stuck_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
+    let keys = lab.scale.keys;
+    let arguments = format!(
+        "--unique-keys --count {keys} --in-flight 256 --size 32 --no-ack --outstanding {keys}"
+    );
+    gained(lab, "memory of a stuck key", &arguments, keys)
+}
+
+fn gained(lab: &Lab, work: &str, arguments: &str, count: u64) -> Result<Vec<Line>, Failure> {
+    let node = lab.node()?;
+    let keys = lab.scale.keys;
+    lab.load(
+        &node,
+        &format!("--batch 100 --count {keys} --size 32 --keep"),
+    )?;
+    let process = node.process();
+    let watched = lab.load(
+        &node,
+        &format!("{arguments} --keep --watch-process {process}"),
+    )?;
+    let mut line = watched.line(work, |_: &Outcome| String::new());
+    line.orderly = format!("{}{}", watched.memory_each(count), line.orderly);
+    Ok(vec![line])
+}
