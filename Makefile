@@ -12,11 +12,14 @@ BUILD = environment=$$(.ci/environment) && eval "$$environment" &&
 DATA ?= ./data
 LISTEN ?= 127.0.0.1:8085
 
+# More words for `orderly bench suite`, such as --quick or --write FILE.
+BENCH ?=
+
 help:
 	@echo 'make run     build, then start one node on $(LISTEN) with its data in $(DATA)'
 	@echo 'make test    every test; at the end what was skipped, and the sum'
 	@echo 'make demo    three regions on this machine (not built yet)'
-	@echo 'make bench   measure throughput and latency on this machine (not built yet)'
+	@echo 'make bench   measure throughput and latency on this machine'
 	@echo 'make verify  formatting, clippy, docs, tidy, then make test; writes nothing'
 	@echo 'make fix     format, apply clippy suggestions'
 	@echo 'make env     the exports for plain cargo commands: eval "$$(make env)"'
@@ -40,9 +43,9 @@ demo:
 	@echo 'Until then, make run starts one node.' >&2
 	@exit 2
 
-bench:
-	@echo 'make bench: not built yet. It will measure the rows of the speed table on this machine.' >&2
-	@exit 2
+bench: release
+	@echo 'make bench: every row of the speed table (about 30 minutes; BENCH=--quick is a small one)' >&2
+	@$(BUILD) cargo run --release --quiet --package orderly-node -- bench suite $(BENCH)
 
 verify:
 	@.ci/setup tests
