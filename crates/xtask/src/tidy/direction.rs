@@ -34,6 +34,9 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("xtask", &[]),
 ];
 
+/// What the tests of a crate may use besides: the checkers of `sim` read what real processes did.
+const TESTS_MAY_USE: [(&str, &str); 1] = [("node", "sim")];
+
 /// What the engine may not use: it decides, and leaves time, chance, tasks and disks to others.
 const IMPURE: [&str; 5] = ["tokio", "tonic", "openraft", "rocksdb", "rand"];
 
@@ -79,7 +82,8 @@ fn refusal(
     dependency: &str,
 ) -> Option<(&'static str, &'static str)> {
     let is_ours = MAY_USE.iter().any(|(known, _)| *known == dependency);
-    if is_ours && !allowed.contains(&dependency) {
+    let is_for_tests = table == "dev-dependencies" && TESTS_MAY_USE.contains(&(name, dependency));
+    if is_ours && !allowed.contains(&dependency) && !is_for_tests {
         return Some((
             "dependencies point one way",
             "move the code to the crate that may know it, or argue the edge in a decision record",
@@ -161,6 +165,19 @@ mod tests {
         ] {
             assert_eq!(faults("router", manifest).len(), 1, "{manifest}");
         }
+    }
+
+    #[test]
+    fn lets_only_the_tests_of_a_node_use_the_checkers() {
+        assert!(faults("node", "[dev-dependencies]\nsim.workspace = true\n").is_empty());
+        assert_eq!(
+            faults("node", "[dependencies]\nsim.workspace = true\n").len(),
+            1
+        );
+        assert_eq!(
+            faults("engine", "[dev-dependencies]\nsim.workspace = true\n").len(),
+            1
+        );
     }
 
     #[test]
