@@ -162,7 +162,7 @@ impl Options {
 
     /// Whether the order of each key is checked.
     pub(crate) fn checks_order(&self) -> bool {
-        !self.unordered && !self.unique_keys && self.keys > 0
+        !self.no_consume && !self.unordered && !self.unique_keys && self.keys > 0
     }
 }
 
