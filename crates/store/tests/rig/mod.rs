@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -111,18 +113,43 @@ pub(crate) fn identity() -> Identity {
     }
 }
 
+/// Copies a folder as it is at one moment: again, if it changed meanwhile.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
+    wait_until("a quiet folder", || {
+        let before = sizes(from);
+        let _ = fs::remove_dir_all(to);
+        copy_files(from, to).is_ok() && before.is_ok() && sizes(from).ok() == before.ok()
+    });
+}
+
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
         let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy_folder(&entry.path(), &to),
+        match entry.file_type()?.is_dir() {
+            true => copy_files(&entry.path(), &to)?,
             false => {
-                fs::copy(entry.path(), to).unwrap();
+                fs::copy(entry.path(), to)?;
             }
         }
     }
+    Ok(())
+}
+
+/// Every file below a folder, with its size.
+fn sizes(folder: &Path) -> io::Result<BTreeMap<PathBuf, u64>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => found.extend(sizes(&entry.path())?),
+            false => {
+                found.insert(entry.path(), entry.metadata()?.len());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// An entry with one payload for each of the texts.

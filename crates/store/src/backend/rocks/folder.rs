@@ -76,30 +76,35 @@ impl Folder {
     }
 
     /// Looks for the files that RocksDB begins with. It would answer a missing one by creating a
-    /// new database, or with a message that says nothing to an operator.
+    /// new database, by going on without, or with a message that says nothing to an operator.
     pub(super) fn files(&self) -> io::Result<Files> {
         let database = self.database();
-        match fs::read_dir(&database) {
-            Ok(mut entries) => {
-                if entries.next().is_none() {
-                    return Ok(Files::None);
-                }
-            }
+        let names = match fs::read_dir(&database) {
+            Ok(entries) => entries
+                .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                .collect::<io::Result<Vec<_>>>()?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Files::None),
             Err(error) => return Err(error),
+        };
+        if names.is_empty() {
+            return Ok(Files::None);
         }
         let current = match fs::read_to_string(database.join("CURRENT")) {
             Ok(current) => current,
             Err(error) => return Ok(Files::Broken(format!("its file CURRENT: {error}"))),
         };
         let manifest = current.trim_end();
-        Ok(match current.starts_with("MANIFEST-") {
-            false => Files::Broken("its file CURRENT names no manifest".into()),
-            true if !database.join(manifest).is_file() => {
-                Files::Broken(format!("its file {manifest} is missing"))
-            }
-            true => Files::Present,
-        })
+        let missing = if !manifest.starts_with("MANIFEST-") {
+            "its file CURRENT names no manifest".into()
+        } else if !names.iter().any(|name| name == manifest) {
+            format!("its file {manifest} is missing")
+        } else if !names.iter().any(|name| name.ends_with(".log")) {
+            // There always is one: a new one is there before an old one goes.
+            "its write-ahead log is missing".into()
+        } else {
+            return Ok(Files::Present);
+        };
+        Ok(Files::Broken(missing))
     }
 
     /// Bytes that this user can still write.
