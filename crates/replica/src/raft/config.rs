@@ -1,0 +1,68 @@
+//! The timing of a group.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::GroupId;
+use openraft::{Config, SnapshotPolicy};
+
+/// Log entries in one message to a follower.
+const REPLICATED_ENTRIES_MAX: u64 = 300;
+
+/// How fast a group notices that its leader is gone. It follows from the round trip between the
+/// group's voters, so that it differs between classes of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How often a leader says that it lives.
+    pub heartbeat: Duration,
+    /// Without a sign of the leader for this long, a follower may campaign. Also how long a
+    /// leader may answer reads after its last sign of a majority.
+    pub election_min: Duration,
+    /// The longest that a follower waits before it campaigns.
+    pub election_max: Duration,
+}
+
+impl Timing {
+    /// For voters within one region, at a round trip of a few milliseconds at most.
+    pub const ZONE: Timing = Timing {
+        heartbeat: Duration::from_millis(100),
+        election_min: Duration::from_millis(300),
+        election_max: Duration::from_millis(600),
+    };
+
+    /// For voters over regions, at a round trip of about 80 ms.
+    pub const REGION: Timing = Timing {
+        heartbeat: Duration::from_millis(150),
+        election_min: Duration::from_millis(400),
+        election_max: Duration::from_millis(800),
+    };
+}
+
+/// openraft's settings for one group.
+///
+/// # Panics
+/// When the timing is out of order, for example with a heartbeat longer than an election.
+pub(super) fn config(group: GroupId, timing: Timing) -> Arc<Config> {
+    let config = Config {
+        cluster_name: group.to_string(),
+        heartbeat_interval: millis(timing.heartbeat),
+        election_timeout_min: millis(timing.election_min),
+        election_timeout_max: millis(timing.election_max),
+        max_payload_entries: REPLICATED_ENTRIES_MAX,
+        // Without it, a node that comes back from a partition deposes a healthy leader.
+        enable_pre_vote: Some(true),
+        // A leader that resumed its old term would count its deliveries from one again, and so
+        // give out ids of deliveries that exist already.
+        enable_leader_restore: Some(false),
+        // Checkpoints and the cutting of the log follow from what is on disk: see `checkpoint`.
+        snapshot_policy: SnapshotPolicy::Never,
+        max_in_snapshot_log_to_keep: u64::MAX,
+        ..Config::default()
+    };
+    let config = config.validate();
+    Arc::new(config.expect("settings are checked where they are read"))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

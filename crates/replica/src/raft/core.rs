@@ -1,0 +1,342 @@
+//! One group's Raft on this node, as the rest of the crate sees it.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+use engine::command::{Outcome, Proposal};
+use model::{GroupId, NodeId, Term};
+use openraft::ReadPolicy;
+use openraft::async_runtime::WatchReceiver;
+use openraft::errors::ClientWriteError;
+use openraft::metrics::RaftServerMetrics;
+use openraft::raft::ClientWriteResult;
+use store::{Position, StateView, Store};
+use thiserror::Error;
+use tokio::sync::{oneshot, watch};
+
+use super::answer::Answer;
+use super::config::{Timing, config};
+use super::log::Log;
+use super::network::Unreachable;
+use super::state::{State, UNPOISONED};
+use super::{Proposed, Types};
+
+/// One group's Raft. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Core {
+    group: GroupId,
+    raft: openraft::Raft<Types, State>,
+    view: StateView,
+    applied: watch::Receiver<Option<Position>>,
+    changes: Arc<Mutex<()>>,
+}
+
+/// A group's replica on this node does not run, or not any more.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("replica of group {group} has stopped: {reason}")]
+pub struct Stopped {
+    /// The group.
+    pub group: GroupId,
+    /// Why.
+    pub reason: String,
+}
+
+/// This node leads the group, and has applied an entry of its own term: its state is not older
+/// than anything that was answered before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leading {
+    /// The term. No other leader ever has it.
+    pub(crate) term: Term,
+}
+
+/// The outcomes of a proposal, one for each command.
+pub(crate) type Committed = Vec<Outcome>;
+
+/// A proposal was not seen to be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotCommitted {
+    /// Whether it may be applied nevertheless, now or later.
+    pub(crate) unknown: bool,
+}
+
+/// A proposal on its way.
+pub(crate) struct Pending(oneshot::Receiver<ClientWriteResult<Types>>);
+
+impl Core {
+    /// Starts the group's replica from what is on disk.
+    ///
+    /// # Errors
+    /// [`Stopped`] when the disk can't be read or is damaged.
+    pub(crate) async fn open(
+        group: GroupId,
+        node: NodeId,
+        timing: Timing,
+        store: &Store,
+    ) -> Result<Self, Stopped> {
+        let stopped = |reason: &dyn ToString| Stopped {
+            group,
+            reason: reason.to_string(),
+        };
+        let view = store.view(group).map_err(|fault| stopped(&fault))?;
+        let changes = Arc::new(Mutex::new(()));
+        let state = State::open(store.clone(), group, changes.clone());
+        let (state, applied) = state.map_err(|fault| stopped(&fault))?;
+        let log = Log::new(store.clone(), group);
+        let config = config(group, timing);
+        let raft = openraft::Raft::new(node, config, Unreachable, log, state).await;
+        Ok(Core {
+            group,
+            raft: raft.map_err(|fatal| stopped(&fatal))?,
+            view,
+            applied,
+            changes,
+        })
+    }
+
+    /// The group.
+    pub(crate) fn group(&self) -> GroupId {
+        self.group
+    }
+
+    /// The group's state on this node.
+    pub(crate) fn view(&self) -> &StateView {
+        &self.view
+    }
+
+    /// Whether the group exists here: it was founded, or was joined.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(crate) async fn exists(&self) -> Result<bool, Stopped> {
+        let exists = self.raft.is_initialized().await;
+        exists.map_err(|fatal| self.stopped(fatal))
+    }
+
+    /// Founds the group with these voters. Only an empty replica can do it.
+    ///
+    /// # Errors
+    /// [`Stopped`], also when the group exists already.
+    pub(crate) async fn found(&self, voters: BTreeSet<NodeId>) -> Result<(), Stopped> {
+        let founded = self.raft.initialize(voters).await;
+        founded.map_err(|error| self.stopped(error))
+    }
+
+    /// Campaigns at once where nobody else can lead, instead of waiting for a sign of life.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(crate) async fn campaign_if_alone(&self) -> Result<(), Stopped> {
+        let node = *self.raft.node_id();
+        let alone = self.raft.with_raft_state(move |state| {
+            let members = state.membership_state.effective();
+            is_alone(node, members.membership().get_joint_config())
+        });
+        if alone.await.map_err(|fatal| self.stopped(fatal))? {
+            let campaign = self.raft.trigger().elect(false).await;
+            campaign.map_err(|fatal| self.stopped(fatal))?;
+        }
+        Ok(())
+    }
+
+    /// Proposes an entry, if this node leads: in `term`, if one is given. Entries are logged in
+    /// the order of these calls.
+    pub(crate) async fn propose(&self, term: Option<Term>, proposal: Proposal) -> Pending {
+        let (answer, pending) = Answer::new();
+        let write = self.raft.write(Proposed(Arc::new(proposal)));
+        let write = match term {
+            Some(term) => write.with_leader(term.0),
+            None => write,
+        };
+        // When Raft has stopped it drops the answer, which `Pending` sees.
+        let _ = write.responder(answer).await;
+        Pending(pending)
+    }
+
+    /// Waits until what this node has applied is not older than anything that any client has
+    /// seen so far.
+    ///
+    /// # Errors
+    /// [`NotLeading`].
+    pub(crate) async fn read(&self) -> Result<(), NotLeading> {
+        if self.leads_alone() {
+            return Ok(());
+        }
+        let read = self.raft.ensure_linearizable(ReadPolicy::LeaseRead).await;
+        read.map(|_| ()).map_err(|_| NotLeading)
+    }
+
+    /// Whether nothing can be committed but by this node, and it has applied what was answered
+    /// before it led. What it answered since, it had applied.
+    fn leads_alone(&self) -> bool {
+        let server = self.raft.server_metrics();
+        let server = server.borrow_watched();
+        let term = server.vote.leader_id.term;
+        let applied = *self.applied.borrow();
+        server.state.is_leader()
+            && is_alone(server.id, server.membership_config.get_joint_config())
+            && applied.is_some_and(|applied| applied.term == term)
+    }
+
+    /// As [`Core::read`], but waits for this node to lead. `None` when the replica has stopped.
+    pub(crate) async fn caught_up(&self) -> Option<()> {
+        let mut leadership = self.leadership();
+        loop {
+            let leading = leadership.begins(None).await?;
+            match self.read().await {
+                Ok(()) => return Some(()),
+                Err(NotLeading) => leadership.ends(leading.term).await,
+            }
+        }
+    }
+
+    /// Who leads, from now on.
+    pub(crate) fn leadership(&self) -> Leadership {
+        Leadership {
+            node: *self.raft.node_id(),
+            server: self.raft.server_metrics(),
+            applied: self.applied.clone(),
+        }
+    }
+
+    /// While this is held, the group's state does not change: entries are decided, but not seen.
+    /// To be held for as long as it takes to read what must fit together.
+    pub(crate) fn still(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock().expect(UNPOISONED)
+    }
+
+    /// How far this node's state has come.
+    pub(crate) fn applied(&self) -> watch::Receiver<Option<Position>> {
+        self.applied.clone()
+    }
+
+    /// Cuts the log behind the last checkpoint, and asks for the next one.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(crate) async fn cut_log(&self) -> Result<(), Stopped> {
+        let cut = self
+            .raft
+            .metrics()
+            .borrow_watched()
+            .purged
+            .map(|at| at.index);
+        let applied = self.applied.borrow().map(|at| at.index);
+        if cut == applied {
+            return Ok(());
+        }
+        if let Some(checkpoint) = self.raft.watch_snapshot_progress().get() {
+            let purged = self.raft.trigger().purge_log(checkpoint.index).await;
+            purged.map_err(|fatal| self.stopped(fatal))?;
+        }
+        let asked = self.raft.trigger().snapshot().await;
+        asked.map_err(|fatal| self.stopped(fatal))
+    }
+
+    /// Stops the replica. What is proposed but not applied stays unknown.
+    pub(crate) async fn shutdown(&self) {
+        // It fails only if the core panicked, and then it is stopped as well.
+        let _ = self.raft.shutdown().await;
+    }
+
+    /// Waits until the replica stops, and says why; a shutdown is one reason.
+    pub(crate) async fn until_stopped(&self) -> Stopped {
+        let mut server = self.raft.server_metrics();
+        while server.changed().await.is_ok() {}
+        let metrics = self.raft.metrics();
+        let running = metrics.borrow_watched().running_state.clone();
+        match running {
+            Ok(()) => self.stopped("shut down"),
+            Err(fatal) => self.stopped(fatal),
+        }
+    }
+
+    /// The replica has stopped, or must be stopped, for this reason.
+    pub(crate) fn stopped(&self, reason: impl ToString) -> Stopped {
+        Stopped {
+            group: self.group,
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// Whether `node` is the only voter of a configuration.
+fn is_alone(node: NodeId, voters: &[BTreeSet<NodeId>]) -> bool {
+    matches!(voters, [voters] if voters.len() == 1 && voters.contains(&node))
+}
+
+/// This node does not lead the group, or can't be sure of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("this node does not lead the group")]
+pub(crate) struct NotLeading;
+
+/// Watches whether this node leads.
+pub(crate) struct Leadership {
+    node: NodeId,
+    server: openraft::alias::WatchReceiverOf<Types, RaftServerMetrics<Types>>,
+    applied: watch::Receiver<Option<Position>>,
+}
+
+impl Leadership {
+    /// Waits until this node leads in a term after `last`, and has applied an entry of it.
+    /// `None` when the replica has stopped.
+    pub(crate) async fn begins(&mut self, last: Option<Term>) -> Option<Leading> {
+        loop {
+            match self.term().filter(|term| Some(*term) > last) {
+                None => self.server.changed().await.ok()?,
+                Some(term) => {
+                    let applied = applied_term(&mut self.applied, term);
+                    let applied = tokio::select! {
+                        biased;
+                        changed = self.server.changed() => changed.map(|()| false).ok()?,
+                        applied = applied => applied.map(|()| true)?,
+                    };
+                    if applied && self.term() == Some(term) {
+                        return Some(Leading { term });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until this node does not lead in `term` any more, or the replica has stopped.
+    pub(crate) async fn ends(&mut self, term: Term) {
+        while self.term() == Some(term) {
+            if self.server.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The term in which this node leads, according to Raft.
+    fn term(&self) -> Option<Term> {
+        let server = self.server.borrow_watched();
+        let leads = server.state.is_leader() && server.current_leader == Some(self.node);
+        leads.then_some(Term(server.vote.leader_id.term))
+    }
+}
+
+/// Waits until an entry of `term` is applied. `None` when the replica has stopped.
+async fn applied_term(applied: &mut watch::Receiver<Option<Position>>, term: Term) -> Option<()> {
+    let of_term = |at: &Option<Position>| at.is_some_and(|at| at.term >= term.0);
+    applied.wait_for(of_term).await.ok().map(|_| ())
+}
+
+impl Future for Pending {
+    type Output = Result<Committed, NotCommitted>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0)
+            .poll(context)
+            .map(|answer| match answer {
+                Ok(Ok(applied)) => Ok(applied.data),
+                // openraft promises: refused before it was appended.
+                Ok(Err(ClientWriteError::ForwardToLeader(_))) => {
+                    Err(NotCommitted { unknown: false })
+                }
+                Ok(Err(_)) | Err(_) => Err(NotCommitted { unknown: true }),
+            })
+    }
+}

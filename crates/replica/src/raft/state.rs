@@ -1,0 +1,222 @@
+//! Applying: the entries of one batch change the state in one write, and then are answered.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use engine::Fault;
+use engine::command::{Command, Outcome, Proposal};
+use engine::kv::{Overlay, Writes};
+use engine::{control, shard};
+use futures::{Stream, StreamExt};
+use model::GroupId;
+use openraft::EntryPayload;
+use openraft::alias::{SnapshotMetaOf, SnapshotOf};
+use openraft::storage::{EntryResponder, RaftStateMachine};
+use store::{Applied, Position, StateView, Store};
+use tokio::sync::watch;
+
+use super::checkpoint::{Builder, Checkpoint, Mark};
+use super::entry::{at, membership_from_store, membership_to_store, position};
+use super::{LogId, Membership, Proposed, Types};
+
+/// Entries whose changes are written at once. It bounds the memory of a replay; in daily work
+/// fewer are in flight.
+const APPLIED_AT_ONCE_MAX: usize = 256;
+
+/// The state machine of one group on this node.
+pub(super) struct State {
+    group: GroupId,
+    store: Store,
+    view: StateView,
+    /// The present state.
+    mark: Mark,
+    /// A state that is going to be flushed, and then will be a checkpoint.
+    unflushed: Option<Mark>,
+    /// The newest checkpoint.
+    checkpoint: Option<Mark>,
+    /// Tells how far the state has come, once it can be read.
+    progress: watch::Sender<Option<Position>>,
+    /// Held for each change, so that a reader can hold them up.
+    changes: Arc<Mutex<()>>,
+}
+
+/// Why the lock on changes is never poisoned.
+pub(super) const UNPOISONED: &str = "a panic in a group's state machine or leader ends its node";
+
+impl State {
+    /// The state as it stands on disk, and where to watch how far it has come.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub(super) fn open(
+        store: Store,
+        group: GroupId,
+        changes: Arc<Mutex<()>>,
+    ) -> io::Result<(Self, watch::Receiver<Option<Position>>)> {
+        let applied = store.applied(group).map_err(io::Error::other)?;
+        let mark = match &applied {
+            None => Mark::default(),
+            Some(applied) => Mark {
+                at: Some(at(applied.at)),
+                membership: membership_from_store(&applied.note)?,
+            },
+        };
+        let (progress, watched) = watch::channel(applied.map(|applied| applied.at));
+        let state = State {
+            view: store.view(group).map_err(io::Error::other)?,
+            group,
+            store,
+            mark,
+            unflushed: None,
+            checkpoint: None,
+            progress,
+            changes,
+        };
+        Ok((state, watched))
+    }
+
+    fn apply_batch(&mut self, batch: Vec<io::Result<EntryResponder<Types>>>) -> io::Result<()> {
+        let mut overlay = Overlay::new(&self.view);
+        let mut answers = Vec::with_capacity(batch.len());
+        for entry in batch {
+            let (entry, answer) = entry?;
+            let outcomes = match entry.payload {
+                EntryPayload::Blank => Vec::new(),
+                EntryPayload::Normal(Proposed(proposal)) => {
+                    apply(&mut overlay, self.group, &entry.log_id, &proposal)
+                        .map_err(io::Error::other)?
+                }
+                EntryPayload::Membership(members) => {
+                    self.mark.membership = Membership::new(Some(entry.log_id), members);
+                    Vec::new()
+                }
+            };
+            self.mark.at = Some(entry.log_id);
+            answers.push((answer, outcomes));
+        }
+        let writes = overlay.into_writes();
+        let applied = Applied {
+            at: position(&self.mark.at.expect("a batch has an entry")),
+            note: membership_to_store(&self.mark.membership),
+        };
+        self.progress_to(applied, writes)?;
+        for (answer, outcomes) in answers {
+            if let Some(answer) = answer {
+                answer.send(outcomes);
+            }
+        }
+        Ok(())
+    }
+
+    fn progress_to(&self, applied: Applied, writes: Writes) -> io::Result<()> {
+        let at = applied.at;
+        let written = {
+            let _change = self.changes.lock().expect(UNPOISONED);
+            self.store.write_state(self.group, applied, writes)
+        };
+        written.map_err(io::Error::other)?;
+        self.progress.send_replace(Some(at));
+        Ok(())
+    }
+}
+
+/// Applies the commands of one entry.
+fn apply(
+    overlay: &mut Overlay<'_>,
+    group: GroupId,
+    at: &LogId,
+    proposal: &Proposal,
+) -> Result<Vec<Outcome>, Fault> {
+    let mut payload_number = 0;
+    let mut outcomes = Vec::with_capacity(proposal.commands.len());
+    for (position, command) in (0..).zip(&proposal.commands) {
+        outcomes.push(match (group, command) {
+            (GroupId::Control, Command::Control(command)) => {
+                let index = at.index;
+                let at = control::At { index, position };
+                Outcome::Control(control::apply(overlay, command, at)?)
+            }
+            (GroupId::Shard(shard), Command::Shard(command)) => {
+                let at = shard::At {
+                    shard,
+                    term: at.leader_id.term,
+                    index: at.index,
+                    payload_number,
+                    time: proposal.at,
+                };
+                payload_number += u32::from(matches!(command, shard::Command::Publish(_)));
+                Outcome::Shard(shard::apply(overlay, command, at)?)
+            }
+            // Each kind of group has proposers of its own, so this is damage.
+            _ => {
+                return Err(Fault::Missing(format!(
+                    "meaning of a command in group {group}"
+                )));
+            }
+        });
+    }
+    Ok(outcomes)
+}
+
+impl RaftStateMachine<Types> for State {
+    type SnapshotData = Checkpoint;
+    type SnapshotBuilder = Builder;
+
+    async fn applied_state(&mut self) -> io::Result<(Option<LogId>, Membership)> {
+        let mark = self.mark.clone();
+        Ok((mark.at, mark.membership))
+    }
+
+    async fn apply<S>(&mut self, entries: S) -> io::Result<()>
+    where
+        S: Stream<Item = io::Result<EntryResponder<Types>>> + Unpin + Send,
+    {
+        let mut batches = entries.ready_chunks(APPLIED_AT_ONCE_MAX);
+        while let Some(batch) = batches.next().await {
+            self.apply_batch(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Without `force`, a checkpoint comes in two steps: the present mark is taken down, and
+    /// offered the next time, if the store has flushed it meanwhile.
+    async fn try_create_snapshot_builder(&mut self, force: bool) -> Option<Builder> {
+        if force {
+            return Some(self.get_snapshot_builder().await);
+        }
+        // A state that can't be read now is a reason not to cut the log; apply will meet it.
+        let flushed = self.store.flushed_applied(self.group).ok()?;
+        let present = self.mark.clone();
+        let due = self.unflushed.get_or_insert_with(|| present.clone());
+        if !due.is_flushed(flushed) {
+            return None;
+        }
+        let mark = std::mem::replace(due, present);
+        self.checkpoint = Some(mark.clone());
+        Some(Builder { mark, flush: None })
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Builder {
+        self.checkpoint = Some(self.mark.clone());
+        Builder {
+            mark: self.mark.clone(),
+            flush: Some(self.store.clone()),
+        }
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        _meta: &SnapshotMetaOf<Types>,
+        _checkpoint: Checkpoint,
+    ) -> io::Result<()> {
+        // To take the mark without the rows would be to lose every message before it.
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "checkpoints do not travel between nodes",
+        ))
+    }
+
+    async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Types, Checkpoint>>> {
+        Ok(self.checkpoint.clone().map(Mark::checkpoint))
+    }
+}
