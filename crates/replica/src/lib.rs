@@ -1,10 +1,29 @@
 //! The copies: Raft groups on this node, and the dispatch loops of their leaders.
 //!
+//! - [`replicas`]: all replicas of a node, founded once, started and stopped together.
+//! - [`shard`]: a shard's leader at work, and the handle to it.
+//! - [`control`]: the handle to the control group.
+//! - `catalogue`: what a change of the catalogue means for the shards.
 //! - `raft`: the one room that names openraft.
 //! - [`clock`]: the one place that reads a clock.
+//! - [`settings`]: what can be told.
+//! - `stopping`: how the tasks hear that the node shuts down.
+//! - `unavailable`: the one answer of a group that does not answer.
 
+mod catalogue;
 pub mod clock;
+pub mod control;
 mod raft;
+pub mod replicas;
+pub mod settings;
+pub mod shard;
+mod stopping;
+mod unavailable;
 
 pub use clock::Clock;
+pub use control::ControlClient;
 pub use raft::{Stopped, Timing};
+pub use replicas::{Replicas, StartError};
+pub use settings::Settings;
+pub use shard::ShardClient;
+pub use unavailable::Unavailable;

@@ -1,0 +1,103 @@
+//! The task of a shard, from leadership to leadership.
+
+use model::limits::SHARD_WAITING_REQUESTS_MAX;
+use model::{GroupId, Term};
+use tokio::sync::{mpsc, watch};
+use tracing::{info, warn};
+
+use super::client::ShardClient;
+use super::forward::ForwardRequest;
+use super::shell::{End, Shell, Surroundings};
+use crate::clock::Clock;
+use crate::raft::{Core, Leadership, Leading, Stopped};
+use crate::stopping::Stopping;
+
+/// What a shard's task is made of.
+pub(crate) struct Host {
+    /// The shard's group.
+    pub(crate) core: Core,
+    /// The control group, whose state is the catalogue.
+    pub(crate) control: Core,
+    pub(crate) clock: Clock,
+    /// Where dead letters go.
+    pub(crate) forwards: mpsc::Sender<ForwardRequest>,
+    pub(crate) stopping: Stopping,
+}
+
+/// The shard's handle, and its task, which ends when the node shuts down or the replica stops;
+/// with [`Stopped`] when the state can't be read.
+///
+/// # Panics
+/// When the group is not a shard.
+pub(crate) fn host(
+    host: Host,
+) -> (
+    ShardClient,
+    impl Future<Output = Result<(), Stopped>> + Send,
+) {
+    let (sender, requests) = mpsc::channel(SHARD_WAITING_REQUESTS_MAX);
+    let (serving, served) = watch::channel(false);
+    let GroupId::Shard(shard) = host.core.group() else {
+        panic!("{} is not a shard", host.core.group());
+    };
+    let client = ShardClient::new(shard, sender, served);
+    let around = Surroundings {
+        shard,
+        catalogue: host.control.view().clone(),
+        core: host.core,
+        clock: host.clock,
+        requests,
+        forwards: host.forwards,
+        serving,
+        stopping: host.stopping,
+    };
+    (client, work(around, host.control))
+}
+
+async fn work(mut around: Surroundings, control: Core) -> Result<(), Stopped> {
+    let mut leadership = around.core.leadership();
+    let mut last = None;
+    while let Some(leading) = take_up(&mut around, &control, &mut leadership, last).await {
+        // Even a leadership that ended early has used its term: deliveries are counted from one
+        // in each, so that a second one would give out the same ids again.
+        last = Some(leading.term);
+        let (shard, term) = (around.shard, leading.term);
+        info!(%shard, %term, "leadership begins");
+        let end = match Shell::new(&mut around, leading) {
+            Ok(shell) => shell.run(&mut leadership).await,
+            Err(fault) => End::Fault(fault),
+        };
+        match end {
+            End::Lost | End::NotCommitted => warn!(%shard, %term, ?end, "leadership ends"),
+            End::Closed => return Ok(()),
+            // The state is not what it must be: this replica must serve nobody any more.
+            End::Fault(fault) => return Err(around.core.stopped(fault)),
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a leadership in a term after `last`, and refuses whoever calls meanwhile. `None` when
+/// the node shuts down or the replica has stopped.
+async fn take_up(
+    around: &mut Surroundings,
+    control: &Core,
+    leadership: &mut Leadership,
+    last: Option<Term>,
+) -> Option<Leading> {
+    let shard = around.shard;
+    let mut ready = std::pin::pin!(async {
+        let leading = leadership.begins(last).await?;
+        // To compare with an old catalogue would be to detach what was just attached.
+        control.caught_up().await?;
+        Some(leading)
+    });
+    loop {
+        tokio::select! {
+            biased;
+            () = around.stopping.begun() => return None,
+            leading = &mut ready => return leading,
+            request = around.requests.recv() => request?.refuse(shard),
+        }
+    }
+}

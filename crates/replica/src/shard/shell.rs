@@ -1,0 +1,166 @@
+//! One leadership: carries out what the leader decides, until the leadership is over.
+//!
+//! - [`input`]: what happened, as the leader hears it.
+//! - [`output`]: what it decided, as it is carried out.
+
+mod input;
+mod output;
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+use engine::Fault;
+use engine::dispatch::{Input, Leader, ProposalId};
+use futures::stream::FuturesUnordered;
+use model::ShardNumber;
+use store::StateView;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::forward::{Dispatched, ForwardRequest};
+use super::request::Request;
+use super::waiting::{Caller, Callers, Sessions};
+use crate::catalogue;
+use crate::clock::Clock;
+use crate::raft::{Core, Leadership, Leading, Pending};
+use crate::stopping::Stopping;
+
+/// What a leadership works with, and what outlives it.
+pub(super) struct Surroundings {
+    pub(super) shard: ShardNumber,
+    pub(super) core: Core,
+    pub(super) clock: Clock,
+    /// The control group's state.
+    pub(super) catalogue: StateView,
+    /// What is called.
+    pub(super) requests: mpsc::Receiver<Request>,
+    /// Where dead letters go.
+    pub(super) forwards: mpsc::Sender<ForwardRequest>,
+    /// Whether calls are taken.
+    pub(super) serving: watch::Sender<bool>,
+    /// Whether the node shuts down.
+    pub(super) stopping: Stopping,
+}
+
+/// Why a leadership ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Another term has begun, or the replica has stopped.
+    Lost,
+    /// A proposal was not applied.
+    NotCommitted,
+    /// The node shuts down, and everyone was answered.
+    Closed,
+    /// The state can't be read.
+    Fault(Fault),
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        End::Fault(fault)
+    }
+}
+
+/// One leadership of one shard.
+pub(super) struct Shell<'s> {
+    around: &'s mut Surroundings,
+    leading: Leading,
+    leader: Leader,
+    callers: Callers,
+    sessions: Sessions,
+    /// Entries that are proposed, in order.
+    proposed: VecDeque<(ProposalId, Pending)>,
+    /// Dead letters that wait for room in `forwards`.
+    letters: VecDeque<ForwardRequest>,
+    /// Dead letters whose answer is awaited.
+    dispatched: FuturesUnordered<Dispatched>,
+    alarm: Pin<Box<Sleep>>,
+    /// Whether `alarm` stands for a wish of the leader.
+    alarmed: bool,
+    /// Whether the last call has come.
+    closed: bool,
+}
+
+impl<'s> Shell<'s> {
+    /// Takes up a leadership.
+    ///
+    /// # Errors
+    /// [`Fault`] when the state can't be read.
+    pub(super) fn new(around: &'s mut Surroundings, leading: Leading) -> Result<Self, Fault> {
+        let now = around.clock.monotonic();
+        let leader = Leader::new(around.shard, leading.term, now, around.core.view())?;
+        let sessions = Sessions::new(around.shard);
+        Ok(Shell {
+            around,
+            leading,
+            leader,
+            callers: Callers::default(),
+            sessions,
+            proposed: VecDeque::new(),
+            letters: VecDeque::new(),
+            dispatched: FuturesUnordered::new(),
+            alarm: Box::pin(sleep_until(Instant::now())),
+            alarmed: false,
+            closed: false,
+        })
+    }
+
+    /// Works until the leadership is over. Everyone who waits hears of it when this is dropped.
+    pub(super) async fn run(mut self, leadership: &mut Leadership) -> End {
+        match self.work(leadership).await {
+            Ok(end) | Err(end) => end,
+        }
+    }
+
+    async fn work(&mut self, leadership: &mut Leadership) -> Result<End, End> {
+        let mut inputs = self.first_inputs()?;
+        loop {
+            self.act(inputs).await?;
+            let serves = |serving: &mut bool| !std::mem::replace(serving, true);
+            self.around.serving.send_if_modified(serves);
+            if self.closed && self.callers.is_empty() {
+                return Ok(End::Closed);
+            }
+            inputs = tokio::select! {
+                biased;
+                () = leadership.ends(self.leading.term) => return Ok(End::Lost),
+                inputs = self.hear() => inputs?,
+            };
+        }
+    }
+
+    /// What the catalogue has and the shard lacks, before anyone can call.
+    fn first_inputs(&mut self) -> Result<Vec<Input>, Fault> {
+        let missing = catalogue::missing(&self.around.catalogue, self.around.core.view())?;
+        let missing = missing.into_iter().map(|command| Input::Catalogue {
+            request: self.callers.add(Caller::Nobody),
+            command,
+        });
+        Ok(std::iter::once(Input::Tick).chain(missing).collect())
+    }
+
+    /// Hands inputs to the leader and carries out what it decides, and what it decides on hearing
+    /// that somebody is not there any more.
+    async fn act(&mut self, mut inputs: Vec<Input>) -> Result<(), Fault> {
+        while !inputs.is_empty() {
+            let now = self.around.clock.monotonic();
+            let outputs = {
+                let _still = self.around.core.still();
+                self.leader.steps(now, self.around.core.view(), inputs)?
+            };
+            for output in outputs {
+                self.carry_out(output).await;
+            }
+            inputs = self.sessions.deserted();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shell<'_> {
+    fn drop(&mut self) {
+        // Callers and sessions go after this: whoever is refused now may wait for the next
+        // leadership, and must not take this one for it.
+        self.around.serving.send_replace(false);
+    }
+}

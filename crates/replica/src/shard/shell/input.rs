@@ -1,0 +1,160 @@
+//! What happened, as the leader hears it.
+
+use std::collections::VecDeque;
+
+use engine::command::Outcome;
+use engine::dispatch::{Input, ProposalId, PublishRequest};
+use engine::shard;
+use futures::{FutureExt, StreamExt};
+use tokio::time::Instant;
+
+use super::{End, Shell};
+use crate::raft::{Committed, NotCommitted, Pending};
+use crate::shard::request::Request;
+use crate::shard::waiting::Caller;
+
+/// Requests that are handed to the leader at once: it can then answer them with one entry.
+const REQUESTS_AT_ONCE_MAX: usize = 1_024;
+
+impl Shell<'_> {
+    /// Waits for something to happen, and takes all else that has happened by then.
+    pub(super) async fn hear(&mut self) -> Result<Vec<Input>, End> {
+        let mut inputs = Vec::new();
+        let mut requests = Vec::new();
+        let around = &mut *self.around;
+        let calls = !self.closed && !self.leader.is_full();
+        tokio::select! {
+            biased;
+            // What is rare comes first, so that what never ends does not starve it.
+            Some((forward, result)) = self.dispatched.next() => {
+                inputs.push(Input::Forwarded { forward, result });
+            }
+            Ok(room) = around.forwards.reserve(), if !self.letters.is_empty() => {
+                room.send(self.letters.pop_front().expect("it was not empty"));
+            }
+            () = around.stopping.begun(), if !around.requests.is_closed() => {
+                around.requests.close();
+            }
+            fate = oldest(&mut self.proposed) => {
+                let (proposal, _) = self.proposed.pop_front().expect("it was the oldest");
+                inputs.push(applied(proposal, fate)?);
+            }
+            count = around.requests.recv_many(&mut requests, REQUESTS_AT_ONCE_MAX), if calls => {
+                self.closed = count == 0;
+            }
+            () = &mut self.alarm, if self.alarmed => {}
+        }
+        self.gather(&mut inputs, requests)?;
+        Ok(inputs)
+    }
+
+    /// Adds what has happened besides.
+    fn gather(&mut self, inputs: &mut Vec<Input>, mut requests: Vec<Request>) -> Result<(), End> {
+        while let Some((proposal, pending)) = self.proposed.front_mut()
+            && let Some(fate) = pending.now_or_never()
+        {
+            inputs.push(applied(*proposal, fate)?);
+            self.proposed.pop_front();
+        }
+        while requests.len() < REQUESTS_AT_ONCE_MAX
+            && !self.leader.is_full()
+            && let Ok(request) = self.around.requests.try_recv()
+        {
+            requests.push(request);
+        }
+        let heard = requests
+            .into_iter()
+            .filter_map(|request| self.input(request));
+        inputs.extend(heard);
+        // Time passes also where something always happens.
+        if self.alarmed && self.alarm.deadline() <= Instant::now() {
+            self.alarmed = false;
+            inputs.push(Input::Tick);
+        }
+        Ok(())
+    }
+
+    /// The request as the leader hears it; `None` for one that needs no leader.
+    fn input(&mut self, request: Request) -> Option<Input> {
+        Some(match request {
+            // Nobody waits for it any more. Its caller may be about to try again.
+            Request::Publish { answer, .. } if answer.is_closed() => return None,
+            Request::Publish {
+                topic,
+                strand,
+                keyed,
+                payload,
+                deadline,
+                answer,
+            } => Input::Publish(PublishRequest {
+                request: self.callers.add(Caller::Publish(answer)),
+                topic,
+                strand,
+                keyed,
+                payload,
+                deadline: deadline.map(|deadline| self.around.clock.moment(deadline)),
+            }),
+            Request::Acknowledge {
+                subscription,
+                ids,
+                answer,
+            } => Input::Acknowledge {
+                request: self.callers.add(Caller::Acknowledge(answer)),
+                ids,
+                subscription,
+            },
+            Request::ModifyDeadline {
+                subscription,
+                ids,
+                answer,
+            } => Input::ModifyDeadline {
+                request: self.callers.add(Caller::ModifyDeadline(answer)),
+                subscription,
+                ids,
+            },
+            Request::Catalogue { command, answer } => {
+                let request = self.callers.add(Caller::Catalogue(answer));
+                Input::Catalogue { request, command }
+            }
+            Request::OpenSession { open, events } => {
+                self.sessions.open(&open, events);
+                Input::OpenSession(open)
+            }
+            Request::Grant { session, credit } => Input::Grant { session, credit },
+            Request::SessionDeadline {
+                session,
+                ack_deadline,
+            } => Input::SessionDeadline {
+                session,
+                ack_deadline,
+            },
+            Request::CloseSession { session, returned } => {
+                self.sessions.close(session);
+                Input::CloseSession { session, returned }
+            }
+        })
+    }
+}
+
+/// The fate of the oldest entry, once it is known.
+async fn oldest<T>(proposed: &mut VecDeque<(T, Pending)>) -> Result<Committed, NotCommitted> {
+    match proposed.front_mut() {
+        Some((_, pending)) => pending.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// An entry has met its fate. One that was not applied ends the leadership: what was decided
+/// after it may rest on it.
+fn applied(proposal: ProposalId, fate: Result<Committed, NotCommitted>) -> Result<Input, End> {
+    let outcomes = fate.map_err(|_| End::NotCommitted)?;
+    let outcomes = outcomes.into_iter().map(of_shard).collect();
+    Ok(Input::Applied { proposal, outcomes })
+}
+
+fn of_shard(outcome: Outcome) -> shard::Outcome {
+    match outcome {
+        Outcome::Shard(outcome) => outcome,
+        Outcome::Control(_) => unreachable!("only commands of a shard are proposed here"),
+    }
+}

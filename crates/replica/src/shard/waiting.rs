@@ -1,0 +1,148 @@
+//! Who is to be answered: callers until their reply, sessions until they end.
+
+use std::collections::BTreeMap;
+
+use engine::dispatch::{
+    AckReply, Delivered, Ended, Input, ModifyReply, OpenSession, PublishReply, RequestId,
+};
+use model::{AckId, SessionId, ShardNumber};
+
+use super::client::PublishError;
+use super::request::{Answer, PublishAnswer, SessionEvents};
+use super::session::{SessionChange, SessionEvent};
+
+/// A caller, by what it asked for.
+pub(super) enum Caller {
+    Publish(PublishAnswer),
+    Acknowledge(Answer<Vec<AckReply>>),
+    ModifyDeadline(Answer<Vec<ModifyReply>>),
+    Catalogue(Answer<()>),
+    /// The leadership itself, which brings its log up to the catalogue.
+    Nobody,
+}
+
+/// The callers whose request was handed to the leader.
+///
+/// A caller may have gone away meanwhile; its answer then goes nowhere. And one whose answer is
+/// dropped, because the leadership is over, hears that the outcome is unknown.
+#[derive(Default)]
+pub(super) struct Callers {
+    next: u64,
+    waiting: BTreeMap<RequestId, Caller>,
+}
+
+impl Callers {
+    /// Notes a caller, and names its request.
+    pub(super) fn add(&mut self, caller: Caller) -> RequestId {
+        self.next += 1;
+        let request = RequestId(self.next);
+        self.waiting.insert(request, caller);
+        request
+    }
+
+    /// Whether everyone was answered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn published(&mut self, request: RequestId, reply: PublishReply) {
+        if let Some(Caller::Publish(answer)) = self.waiting.remove(&request) {
+            let _ = answer.send(match reply {
+                PublishReply::Stored { first } => Ok(first),
+                PublishReply::Refused(why) => Err(PublishError::Refused(why)),
+            });
+        }
+    }
+
+    pub(super) fn acknowledged(&mut self, request: RequestId, replies: Vec<AckReply>) {
+        if let Some(Caller::Acknowledge(answer)) = self.waiting.remove(&request) {
+            let _ = answer.send(Ok(replies));
+        }
+    }
+
+    pub(super) fn modified(&mut self, request: RequestId, replies: Vec<ModifyReply>) {
+        if let Some(Caller::ModifyDeadline(answer)) = self.waiting.remove(&request) {
+            let _ = answer.send(Ok(replies));
+        }
+    }
+
+    pub(super) fn logged(&mut self, request: RequestId) {
+        // `Nobody` goes without an answer.
+        if let Some(Caller::Catalogue(answer)) = self.waiting.remove(&request) {
+            let _ = answer.send(Ok(()));
+        }
+    }
+}
+
+/// The sessions that are open in this shard.
+pub(super) struct Sessions {
+    shard: ShardNumber,
+    open: BTreeMap<SessionId, SessionEvents>,
+    /// The ends of sessions whose listener is gone, with the deliveries that it never saw.
+    deserted: Vec<Input>,
+}
+
+impl Sessions {
+    pub(super) fn new(shard: ShardNumber) -> Self {
+        Sessions {
+            shard,
+            open: BTreeMap::new(),
+            deserted: Vec::new(),
+        }
+    }
+
+    pub(super) fn open(&mut self, open: &OpenSession, events: SessionEvents) {
+        self.open.insert(open.session, events);
+    }
+
+    /// The session has ended by itself.
+    pub(super) fn close(&mut self, session: SessionId) {
+        self.open.remove(&session);
+    }
+
+    /// Tells a session what happened. One that has ended hears nothing.
+    pub(super) fn tell(&mut self, session: SessionId, what: SessionChange) {
+        let ended = matches!(what, SessionChange::Ended { .. });
+        let Some(events) = self.open.get(&session) else {
+            return;
+        };
+        let shard = self.shard;
+        let told = events.send(SessionEvent { shard, what });
+        if ended || told.is_err() {
+            self.open.remove(&session);
+        }
+        if let (false, Err(unheard)) = (ended, told) {
+            let returned = unseen(unheard.0.what);
+            self.deserted
+                .push(Input::CloseSession { session, returned });
+        }
+    }
+
+    /// Takes the ends of sessions whose listener went away without a word.
+    pub(super) fn deserted(&mut self) -> Vec<Input> {
+        std::mem::take(&mut self.deserted)
+    }
+}
+
+impl Drop for Sessions {
+    /// The leadership is over: the sessions may be opened again, here or elsewhere.
+    fn drop(&mut self) {
+        for events in self.open.values() {
+            let why = Ended::Reopen;
+            let what = SessionChange::Ended { why };
+            let shard = self.shard;
+            let _ = events.send(SessionEvent { shard, what });
+        }
+    }
+}
+
+/// The deliveries in an event that nobody heard.
+fn unseen(what: SessionChange) -> Vec<AckId> {
+    match what {
+        SessionChange::Deliver { deliveries, .. } => {
+            let ack = |delivered: Delivered| delivered.ack;
+            deliveries.into_iter().map(ack).collect()
+        }
+        _ => Vec::new(),
+    }
+}

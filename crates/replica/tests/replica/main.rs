@@ -1,0 +1,9 @@
+//! One node's replicas, over the real engine and the real store.
+
+mod batch;
+mod catalogue;
+mod delivery;
+mod founding;
+mod node;
+mod puller;
+mod restart;
