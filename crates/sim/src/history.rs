@@ -103,6 +103,8 @@ pub enum What {
         session: Session,
         /// Its subscription.
         subscription: Subscription,
+        /// Whether it is a stream; else it ends with its first messages.
+        stream: bool,
         /// How many messages it lets the server have outstanding.
         messages_max: u32,
     },
@@ -113,12 +115,15 @@ pub enum What {
         /// Whether it has.
         free: bool,
     },
-    /// A session ended; its outstanding deliveries did reach the client, but for these.
+    /// A session ended.
     Closed {
         /// The session.
         session: Session,
-        /// What never reached the client, and the server knows it.
-        returned: Vec<DeliveryNumber>,
+    },
+    /// A delivery never reached the client, and the server knows it.
+    Returned {
+        /// The delivery.
+        delivery: DeliveryNumber,
     },
     /// A message was sent to a client.
     Delivered(Delivered),

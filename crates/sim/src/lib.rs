@@ -3,6 +3,13 @@
 //! - [`history`]: what clients did and saw, in order. A simulated cluster writes one, and so does
 //!   a test of real processes.
 //! - [`invariants`]: one checker for each promise, which reads a history and nothing else.
+//! - [`run()`]: a cluster of one shard from one seed, and the verdict.
 
+mod chance;
+mod cluster;
 pub mod history;
 pub mod invariants;
+mod plan;
+mod run;
+
+pub use run::{Run, run};

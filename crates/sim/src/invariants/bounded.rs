@@ -44,11 +44,13 @@ impl Checker for Bounded {
                 };
                 self.sessions.insert(*session, outstanding);
             }
-            What::Closed { session, .. } => drop(self.sessions.remove(session)),
+            What::Closed { session } => drop(self.sessions.remove(session)),
             What::Delivered(delivered) => self.delivered(event.at, delivered)?,
             // The server may have given the credit back from here on.
-            What::AckInvoked { delivery, .. } => self.end(*delivery),
-            What::NackInvoked { delivery, .. } => self.fail(*delivery),
+            What::AckInvoked { delivery, .. } => self.acked(*delivery),
+            What::NackInvoked { delivery, .. } | What::Returned { delivery } => {
+                self.fail(*delivery);
+            }
             What::ExtendInvoked {
                 call,
                 delivery,
@@ -90,6 +92,14 @@ impl Bounded {
                 "{messages} outstanding of {messages_max}: {delivered:?}"
             )),
         }
+    }
+
+    /// The server may settle the message, whichever of its deliveries this is.
+    fn acked(&mut self, delivery: DeliveryNumber) {
+        let acked = self.deliveries.get(delivery);
+        let latest = self.deliveries.latest(acked.subscription, acked.message);
+        self.end(delivery);
+        latest.into_iter().for_each(|latest| self.end(latest));
     }
 
     fn expire(&mut self, now: Timestamp, session: Session) {

@@ -17,6 +17,7 @@ pub(super) struct ExactlyOnce {
     acked: BTreeMap<(Subscription, MessageId), DeliveryNumber>,
     leases: BTreeMap<(Subscription, MessageId), Lease>,
     previous: BTreeMap<(Subscription, Key), MessageId>,
+    streams: BTreeSet<Session>,
     /// Acks that were stale when they were sent.
     stale: BTreeSet<Call>,
     extensions: BTreeMap<Call, Timestamp>,
@@ -60,7 +61,13 @@ impl ExactlyOnce {
                 self.extend_invoked(&event.what, event.at);
             }
             What::ExtendOk { call } => self.extend_ok(*call),
-            What::Closed { session, returned } => self.closed(event.at, *session, returned),
+            What::Returned { delivery } => self.end(*delivery),
+            What::Opened {
+                session,
+                stream: true,
+                ..
+            } => drop(self.streams.insert(*session)),
+            What::Closed { session } => self.closed(event.at, *session),
             _ => {}
         }
         Ok(())
@@ -158,9 +165,10 @@ impl ExactlyOnce {
         self.leases.get_mut(&message).filter(|_| latest)
     }
 
-    fn closed(&mut self, at: Timestamp, session: Session, returned: &[DeliveryNumber]) {
-        for delivery in returned {
-            self.end(*delivery);
+    /// The client may not have got what a stream has sent it; what a pull was answered, it has.
+    fn closed(&mut self, at: Timestamp, session: Session) {
+        if !self.streams.remove(&session) {
+            return;
         }
         let release = at.plus(ENDED_SESSION_RELEASE);
         let of_session = self.leases.values_mut();

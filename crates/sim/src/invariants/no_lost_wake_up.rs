@@ -74,7 +74,7 @@ impl NoLostWakeUp {
                 ..
             } => drop(self.sessions.insert(*session, *subscription)),
             What::Credit { session, free } => self.credit(at, *session, *free),
-            What::Closed { session, .. } => self.credit(at, *session, false),
+            What::Closed { session } => self.credit(at, *session, false),
             What::Delivered(delivered) => {
                 let lane = self.lane(delivered.subscription, &delivered.key);
                 if let Some(backlog) = self.backlogs.get_mut(&delivered.subscription) {
@@ -87,8 +87,28 @@ impl NoLostWakeUp {
                 message,
             } => self.settled(at, *subscription, *message),
             What::Up => self.up_since = at,
-            What::Down => self.up_since = Timestamp(u64::MAX),
+            What::Down => {
+                self.up_since = Timestamp(u64::MAX);
+                self.forget_what_may_be_leased();
+            }
             _ => {}
+        }
+    }
+
+    /// An exactly-once lease is logged before its delivery is sent. If the server went down
+    /// between the two, the lease holds a message that nobody has seen.
+    fn forget_what_may_be_leased(&mut self) {
+        let exactly_once = |subscription| self.deliveries.mode(subscription).exactly_once;
+        for (_, subscriptions) in self.publishes.values_mut() {
+            subscriptions.retain(|subscription| !exactly_once(*subscription));
+        }
+        for (subscription, backlog) in &mut self.backlogs {
+            if exactly_once(*subscription) {
+                backlog.due.clear();
+                backlog.by_time.clear();
+                let lanes = backlog.lanes.values_mut();
+                lanes.for_each(|lane| lane.values_mut().for_each(|delivered| *delivered = true));
+            }
         }
     }
 

@@ -59,6 +59,7 @@ impl Writer {
         self.write(What::Opened {
             session,
             subscription: SUBSCRIPTION,
+            stream: true,
             messages_max,
         });
         self.write(What::Credit {
@@ -311,8 +312,8 @@ fn p6_an_ended_session_releases_after_five_seconds_and_not_before() {
         let mut writer = Writer::new(false, true);
         writer.publish(1);
         writer.deliver(1);
-        let (session, returned) = (Session(1), Vec::new());
-        writer.write(What::Closed { session, returned });
+        let session = Session(1);
+        writer.write(What::Closed { session });
         writer.open(2, 1);
         writer.wait(seconds);
         let delivery = writer.deliver_to(2, 1);
