@@ -68,7 +68,7 @@ fn settle_strand(
 }
 
 /// The run of the message, if the subscription may have to settle it.
-pub(super) fn wanted_run(
+fn wanted_run(
     settlement: &Settlement<'_, '_>,
     strand: KeyHash,
     message: MessageId,

@@ -6,7 +6,6 @@ mod progress;
 use model::limits::LANE_MARKS_MAX;
 use model::{KeyHash, MessageId};
 
-use super::acknowledge::wanted_run;
 use super::settlement::{Ack, Settlement};
 use super::{AckOutcome, read};
 use crate::Fault;
@@ -34,7 +33,7 @@ pub(super) fn settle(
     let mut progress = Progress::new(settlement.topic, strand, &before);
     for ack in acks {
         progress.reach(settlement.overlay, ack.message)?;
-        outcomes[ack.place] = settle_one(settlement, strand, &before, &mut progress, ack)?;
+        outcomes[ack.place] = settle_one(settlement, &before, &mut progress, ack)?;
     }
     let after = progress.finish(settlement.overlay, before.rewound.clone())?;
     advance(settlement, &key, &before, after)
@@ -42,19 +41,20 @@ pub(super) fn settle(
 
 fn settle_one(
     settlement: &mut Settlement<'_, '_>,
-    strand: KeyHash,
     lane: &Lane,
     progress: &mut Progress,
     ack: &Ack,
 ) -> Result<AckOutcome, Fault> {
-    let covered = progress.covers(ack.message);
-    if covered || wanted_run(settlement, strand, ack.message)?.is_none() {
+    let joint = match progress.covers(ack.message) {
+        true => None,
+        false => progress.joint(settlement.overlay, ack.message)?,
+    };
+    let Some(joint) = joint else {
         return settlement.again(ack);
-    }
+    };
     if !settlement.has_right(ack)? || is_superseded(settlement, lane, ack) {
         return Ok(AckOutcome::Stale);
     }
-    let joint = progress.joint(settlement.overlay, ack.message)?;
     if ack.generation.is_some() {
         if settlement.exactly_once() && joint != Joint::Position {
             return Ok(AckOutcome::Unordered);

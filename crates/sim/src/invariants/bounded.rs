@@ -1,21 +1,23 @@
 //! P11, as far as a client sees it: a session never has more messages outstanding than it allowed.
 //!
-//! Counted are the deliveries whose lease surely lives. One that ends without an ack takes the
-//! later ones of an ordered key along.
+//! Counted are the deliveries whose lease surely lives. One that fails takes the later ones of its
+//! ordered key along, at some moment until it is delivered again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::Timestamp;
+use model::{MessageId, Timestamp};
 
 use super::Checker;
 use super::deliveries::Deliveries;
-use crate::history::{Call, Delivered, DeliveryNumber, Event, Session, What};
+use crate::history::{Call, Delivered, DeliveryNumber, Event, Key, Session, Subscription, What};
 
 #[derive(Default)]
 pub(super) struct Bounded {
     deliveries: Deliveries,
     sessions: BTreeMap<Session, Outstanding>,
     extensions: BTreeMap<Call, Timestamp>,
+    /// By ordered key, what has failed and was not delivered again.
+    failing: BTreeMap<(Subscription, Key), BTreeSet<MessageId>>,
 }
 
 #[derive(Default)]
@@ -79,11 +81,14 @@ impl Bounded {
             self.fail(latest);
         }
         self.expire(at, delivered.session);
+        let may_be_over = self.may_be_over(delivered);
+        // The server may not know yet that a session has ended.
         let Some(outstanding) = self.sessions.get_mut(&delivered.session) else {
-            return Err(format!(
-                "delivered to a session that is not open: {delivered:?}"
-            ));
+            return Ok(());
         };
+        if may_be_over {
+            return Ok(());
+        }
         outstanding.set(delivered.delivery, at.plus(delivered.ack_deadline));
         let (messages, messages_max) = (outstanding.deadlines.len(), outstanding.messages_max);
         match messages <= messages_max as usize {
@@ -94,10 +99,27 @@ impl Bounded {
         }
     }
 
+    /// Whether something on its way may end the lease at once: an ack of an earlier delivery, or the
+    /// failure of an earlier message of the key.
+    fn may_be_over(&mut self, delivered: &Delivered) -> bool {
+        let (subscription, message) = (delivered.subscription, delivered.message);
+        if !self.deliveries.in_lane(subscription, &delivered.key) {
+            return self.deliveries.maybe_settled(subscription, message);
+        }
+        let lane = (subscription, delivered.key.clone());
+        let failing = self.failing.entry(lane).or_default();
+        failing.remove(&message);
+        failing.first().is_some_and(|first| *first < message)
+    }
+
     /// The server may settle the message, whichever of its deliveries this is.
     fn acked(&mut self, delivery: DeliveryNumber) {
         let acked = self.deliveries.get(delivery);
         let latest = self.deliveries.latest(acked.subscription, acked.message);
+        let lane = (acked.subscription, acked.key.clone());
+        if let Some(failing) = self.failing.get_mut(&lane) {
+            failing.remove(&acked.message);
+        }
         self.end(delivery);
         latest.into_iter().for_each(|latest| self.end(latest));
     }
@@ -117,6 +139,8 @@ impl Bounded {
         if !self.deliveries.in_lane(failed.subscription, &failed.key) {
             return;
         }
+        let lane = (failed.subscription, failed.key.clone());
+        self.failing.entry(lane).or_default().insert(failed.message);
         let Some(outstanding) = self.sessions.get_mut(&failed.session) else {
             return;
         };

@@ -22,6 +22,16 @@ pub(super) struct Progress {
     rest: Vec<Range>,
     /// Whether the last range up to here has grown, and so may have met the next mark.
     grown: bool,
+    /// The run that was looked at last.
+    run: Option<Place>,
+}
+
+/// A stored run, and the last stored message of the strand before it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    first: MessageId,
+    last: MessageId,
+    before: MessageId,
 }
 
 /// Where a message meets what is settled before it.
@@ -44,6 +54,7 @@ impl Progress {
             marks: Vec::new(),
             rest: lane.marks.iter().rev().copied().collect(),
             grown: false,
+            run: None,
         }
     }
 
@@ -51,7 +62,7 @@ impl Progress {
     pub(super) fn reach(&mut self, view: &dyn View, message: MessageId) -> Result<(), Fault> {
         while let Some(mark) = self.rest.pop_if(|(start, _)| *start <= message) {
             let joint = match self.grown {
-                true => self.joint(view, mark.0)?,
+                true => self.joint(view, mark.0)?.unwrap_or(Joint::Apart),
                 false => Joint::Apart,
             };
             self.add(mark, joint);
@@ -65,20 +76,65 @@ impl Progress {
         message <= self.end()
     }
 
-    /// Where a message that is reached and not covered would join.
-    pub(super) fn joint(&self, view: &dyn View, message: MessageId) -> Result<Joint, Fault> {
-        let just_before = MessageId(message.0 - 1);
-        let run = read::strand_run_floor(view, self.topic, self.strand, just_before)?;
-        // The run ends before the message, or it has the message; then the one before it too.
-        let before = run.map(|(key, run)| match run.last(key.first) {
-            last if last < message => last,
-            _ => MessageId::new(message.counter() - 1, message.shard()),
-        });
-        Ok(match before {
-            Some(before) if before > self.end() => Joint::Apart,
-            _ if self.marks.is_empty() => Joint::Position,
-            _ => Joint::Mark,
-        })
+    /// Where a message that is reached and not covered would join; `None` if it is not stored.
+    pub(super) fn joint(
+        &mut self,
+        view: &dyn View,
+        message: MessageId,
+    ) -> Result<Option<Joint>, Fault> {
+        let Some(run) = self.find(view, message)? else {
+            return Ok(None);
+        };
+        let before = match message > run.first {
+            true => MessageId::new(message.counter() - 1, message.shard()),
+            false => run.before,
+        };
+        Ok(Some(if before > self.end() {
+            Joint::Apart
+        } else if self.marks.is_empty() {
+            Joint::Position
+        } else {
+            Joint::Mark
+        }))
+    }
+
+    /// The run of a message. Mostly it is the one looked at last, or the next of the strand.
+    fn find(&mut self, view: &dyn View, message: MessageId) -> Result<Option<Place>, Fault> {
+        if self.run.is_none_or(|run| !run.has(message)) {
+            let next = match self.run {
+                Some(run) => self.next_run(view, run)?,
+                None => None,
+            };
+            self.run = match next.filter(|next| next.has(message)) {
+                Some(next) => Some(next),
+                None => self.look_up(view, message)?,
+            };
+        }
+        Ok(self.run)
+    }
+
+    fn next_run(&self, view: &dyn View, run: Place) -> Result<Option<Place>, Fault> {
+        let from = MessageId(run.last.0 + 1);
+        let next = read::strand_runs(view, self.topic, self.strand, from).next();
+        Ok(next.transpose()?.map(|(key, row)| Place {
+            first: key.first,
+            last: row.last(key.first),
+            before: run.last,
+        }))
+    }
+
+    fn look_up(&self, view: &dyn View, message: MessageId) -> Result<Option<Place>, Fault> {
+        let floor = |at| read::strand_run_floor(view, self.topic, self.strand, at);
+        let Some((key, row)) = floor(message)? else {
+            return Ok(None);
+        };
+        let before = floor(MessageId(key.first.0 - 1))?;
+        let place = Place {
+            first: key.first,
+            last: row.last(key.first),
+            before: before.map_or(MessageId::ZERO, |(key, row)| row.last(key.first)),
+        };
+        Ok(Some(place).filter(|place| place.has(message)))
     }
 
     /// How many marks the lane has.
@@ -122,5 +178,11 @@ impl Progress {
             }
             Joint::Apart => self.marks.push(range),
         }
+    }
+}
+
+impl Place {
+    fn has(&self, message: MessageId) -> bool {
+        (self.first..=self.last).contains(&message)
     }
 }

@@ -1,6 +1,7 @@
 //! One shard in memory, and what its commands do to it.
 
 mod acknowledge;
+mod cost;
 mod delivery;
 mod publish;
 mod random;
