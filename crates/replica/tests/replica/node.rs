@@ -157,19 +157,7 @@ impl Node {
         topic: &Topic,
         wish: impl FnOnce(&mut CreateSubscription),
     ) -> Subscription {
-        let mut create = CreateSubscription {
-            name: Some(subscription_name(id)),
-            topic: topic.name.clone(),
-            labels: Default::default(),
-            ordered: true,
-            exactly_once: false,
-            ack_deadline: Duration::from_secs(60),
-            filter: String::new(),
-            dead_letter: None,
-            retry: None,
-            message_retention: model::limits::MESSAGE_RETENTION_DEFAULT,
-            expiration_ttl: None,
-        };
+        let mut create = create_subscription(id, topic);
         wish(&mut create);
         match self.change(Command::CreateSubscription(create)).await {
             Reply::Subscription(subscription) => *subscription,
@@ -195,6 +183,23 @@ impl Node {
         let bounds = self.store.log_bounds(GroupId::Shard(ShardNumber(1)));
         let last = bounds.expect("the disk can be read").last;
         last.map_or(0, |last| last.index)
+    }
+}
+
+/// The wish for an ordered subscription.
+pub(crate) fn create_subscription(id: &str, topic: &Topic) -> CreateSubscription {
+    CreateSubscription {
+        name: Some(subscription_name(id)),
+        topic: topic.name.clone(),
+        labels: Default::default(),
+        ordered: true,
+        exactly_once: false,
+        ack_deadline: Duration::from_secs(60),
+        filter: String::new(),
+        dead_letter: None,
+        retry: None,
+        message_retention: model::limits::MESSAGE_RETENTION_DEFAULT,
+        expiration_ttl: None,
     }
 }
 

@@ -1,15 +1,17 @@
 //! What outlives a restart, and a disk that fails.
 
+use engine::control::Subscription;
 use engine::dispatch::AckReply;
-use model::GroupId;
+use model::{AckId, GroupId};
 use replica::shard::PublishError;
 use store::Faults;
 
 use crate::node::{Disk, Node, message, publish, soon};
 use crate::puller::{Puller, ack_ids, messages};
 
-/// Publishes two messages and acknowledges the first.
-async fn half_read(node: &Node) -> engine::control::Subscription {
+/// Publishes two messages and acknowledges the first. Answers the subscription, and the second
+/// message's delivery.
+async fn half_read(node: &Node) -> (Subscription, AckId) {
     let topic = node.topic("news").await;
     let subscription = node.subscription("reader", &topic).await;
     node.publish(&topic, "key", "one").await;
@@ -18,23 +20,24 @@ async fn half_read(node: &Node) -> engine::control::Subscription {
     let deliveries = puller.take_messages(2).await;
     let replies = puller.acknowledge(vec![deliveries[0].ack]).await;
     assert_eq!(replies, [AckReply::Acknowledged]);
-    subscription
+    (subscription, deliveries[1].ack)
 }
 
-/// The second message comes again, and only it.
-async fn rest_is_delivered(node: &Node, subscription: &engine::control::Subscription) {
+/// The second message comes again, and only it, as another delivery than before.
+async fn rest_is_delivered(node: &Node, (subscription, before): &(Subscription, AckId)) {
     let mut puller = Puller::open(&node.shard(), subscription, 2).await;
     let deliveries = puller.deliveries().await;
     assert_eq!(messages(&deliveries), [message("two")]);
+    assert!(deliveries[0].ack.generation > before.generation);
     let replies = puller.acknowledge(ack_ids(&deliveries)).await;
     assert_eq!(replies, [AckReply::Acknowledged]);
 }
 
 async fn survives_a_restart(disk: Disk) {
     let node = Node::founded(disk, 1).await;
-    let subscription = half_read(&node).await;
+    let read = half_read(&node).await;
     let node = node.restarted().await;
-    rest_is_delivered(&node, &subscription).await;
+    rest_is_delivered(&node, &read).await;
 }
 
 #[tokio::test]
@@ -51,13 +54,13 @@ async fn a_restart_on_disk_keeps_messages_and_acks() {
 async fn a_power_cut_keeps_messages_and_acks() {
     for seed in 0..8 {
         let node = Node::founded(Disk::memory(), 1).await;
-        let subscription = half_read(&node).await;
+        let read = half_read(&node).await;
         let Disk::Memory(disk) = &node.disk else {
             unreachable!("the disk is in memory")
         };
         disk.lose_power(seed);
         let node = node.restarted().await;
-        rest_is_delivered(&node, &subscription).await;
+        rest_is_delivered(&node, &read).await;
     }
 }
 
@@ -86,7 +89,7 @@ async fn a_failed_disk_stops_the_replica_and_leaves_no_caller_waiting() {
 #[tokio::test]
 async fn the_log_is_cut_behind_what_is_flushed() {
     let node = Node::founded(Disk::memory(), 1).await;
-    let subscription = half_read(&node).await;
+    let read = half_read(&node).await;
     node.store.flush_state().unwrap();
     let group = GroupId::Shard(node.shard().shard());
     let end = node.log_end();
@@ -102,5 +105,5 @@ async fn the_log_is_cut_behind_what_is_flushed() {
     };
     soon("the cut", cut).await;
     let node = node.restarted().await;
-    rest_is_delivered(&node, &subscription).await;
+    rest_is_delivered(&node, &read).await;
 }
