@@ -37,6 +37,9 @@ pub(crate) struct Writer {
     limits: Limits,
     turn: Turn,
     queue: Mutex<Queue>,
+    /// Held from taking a batch to its end: batches reach the disk in the order of their tickets,
+    /// also where callers on several threads write.
+    writing: Mutex<()>,
     /// Told when the queue has grown, and when it has shrunk.
     changed: Condvar,
     /// The number of the last ticket that was written.
@@ -80,6 +83,7 @@ impl Writer {
             limits,
             turn,
             queue: Mutex::default(),
+            writing: Mutex::default(),
             changed: Condvar::new(),
             written: AtomicU64::new(0),
         }
@@ -144,16 +148,9 @@ impl Writer {
 
     /// Writes one batch of what waits. Answers whether there was anything.
     pub(crate) fn write_waiting(&self) -> bool {
-        let Some((batch, jobs)) = self.next_batch() else {
+        let Some((outcome, jobs)) = self.write_batch() else {
             return false;
         };
-        let outcome = self.health.check().and_then(|()| {
-            let written = self.backend.write(batch, Durability::Synced);
-            written.map_err(|error| self.health.fail(&error))
-        });
-        if let (Ok(()), Some((ticket, _))) = (&outcome, jobs.last()) {
-            self.written.store(*ticket, Ordering::Release);
-        }
         // The lock makes sure that nobody is between a look at the queue and the wait for it.
         drop(self.queue());
         self.changed.notify_all();
@@ -162,6 +159,20 @@ impl Writer {
         }
         self.take_turn_again();
         true
+    }
+
+    /// Writes one batch, and answers how it went and who is to be told.
+    fn write_batch(&self) -> Option<(Result<(), WriteFault>, Vec<(u64, Done)>)> {
+        let _writing = self.writing.lock().expect("no writer panics");
+        let (batch, jobs) = self.next_batch()?;
+        let outcome = self.health.check().and_then(|()| {
+            let written = self.backend.write(batch, Durability::Synced);
+            written.map_err(|error| self.health.fail(&error))
+        });
+        if let (Ok(()), Some((ticket, _))) = (&outcome, jobs.last()) {
+            self.written.store(*ticket, Ordering::Release);
+        }
+        Some((outcome, jobs))
     }
 
     /// The loop of the store's thread. Ends when the writer is closed and nothing waits.
