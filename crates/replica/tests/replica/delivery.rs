@@ -110,10 +110,9 @@ async fn what_a_vanished_listener_did_not_see_goes_to_another_session() {
     let node = Node::founded(Disk::memory(), 1).await;
     let topic = node.topic("news").await;
     let subscription = node.subscription("reader", &topic).await;
-    let vanished = Puller::open(&node.shard(), &subscription, 1).await;
-    // It goes without a word: nobody closes its session.
-    drop(vanished);
     node.publish(&topic, "key", "one").await;
+    let vanished = Puller::open(&node.shard(), &subscription, 1).await;
+    vanished.vanish().await;
     let mut puller = Puller::open(&node.shard(), &subscription, 2).await;
     let deliveries = puller.deliveries().await;
     assert_eq!(messages(&deliveries), [message("one")]);

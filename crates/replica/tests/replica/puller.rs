@@ -68,6 +68,15 @@ impl Puller {
         deliveries
     }
 
+    /// Takes an offer, and is gone before the deliveries come. Nobody closes the session.
+    pub(crate) async fn vanish(mut self) {
+        loop {
+            if let SessionChange::Offer { waiting } = self.event().await {
+                return self.take(waiting).await;
+            }
+        }
+    }
+
     /// Waits for the end of the session.
     pub(crate) async fn ended(&mut self) -> Ended {
         loop {
