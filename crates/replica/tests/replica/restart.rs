@@ -1,7 +1,7 @@
 //! What outlives a restart, and a disk that fails.
 
 use engine::control::Subscription;
-use engine::dispatch::AckReply;
+use engine::dispatch::{AckReply, Ended};
 use model::{AckId, GroupId};
 use replica::shard::PublishError;
 use store::Faults;
@@ -82,6 +82,26 @@ async fn a_failed_disk_stops_the_replica_and_leaves_no_caller_waiting() {
         panic!("a publish that is not on the disk was answered {refused:?}");
     };
     assert!(unavailable.unknown, "the entry may have reached the disk");
+    let stopped = soon("the stop", node.replicas.stopped()).await;
+    assert_eq!(stopped.group, GroupId::Shard(shard.shard()));
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_read_stops_the_replica_and_its_sessions() {
+    let mut node = Node::founded(Disk::memory(), 1).await;
+    let topic = node.topic("news").await;
+    let subscription = node.subscription("reader", &topic).await;
+    node.publish(&topic, "key", "one").await;
+    let Disk::Memory(disk) = &node.disk else {
+        unreachable!("the disk is in memory")
+    };
+    disk.set_faults(Faults {
+        reads_fail: true,
+        ..Faults::default()
+    });
+    let shard = node.shard();
+    let mut puller = Puller::open(&shard, &subscription, 1).await;
+    assert_eq!(puller.ended().await, Ended::Reopen);
     let stopped = soon("the stop", node.replicas.stopped()).await;
     assert_eq!(stopped.group, GroupId::Shard(shard.shard()));
 }
