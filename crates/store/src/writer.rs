@@ -70,6 +70,9 @@ struct Job {
     done: Done,
 }
 
+/// The ticket of a job whose batch was taken, and whom to tell.
+type Written = (u64, Done);
+
 impl Writer {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
@@ -162,7 +165,7 @@ impl Writer {
     }
 
     /// Writes one batch, and answers how it went and who is to be told.
-    fn write_batch(&self) -> Option<(Result<(), WriteFault>, Vec<(u64, Done)>)> {
+    fn write_batch(&self) -> Option<(Result<(), WriteFault>, Vec<Written>)> {
         let _writing = self.writing.lock().expect("no writer panics");
         let (batch, jobs) = self.next_batch()?;
         let outcome = self.health.check().and_then(|()| {
@@ -197,7 +200,7 @@ impl Writer {
     }
 
     /// Takes jobs off the queue, up to the limit of a batch.
-    fn next_batch(&self) -> Option<(Batch, Vec<(u64, Done)>)> {
+    fn next_batch(&self) -> Option<(Batch, Vec<Written>)> {
         let mut queue = self.queue();
         queue.told = false;
         let mut batch = Batch::default();
