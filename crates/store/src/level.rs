@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, DiskError};
 use crate::core::Core;
 use crate::settings::DiskMarks;
 
@@ -41,6 +41,15 @@ impl Space {
 }
 
 impl DiskMarks {
+    /// The marks on a disk of `size` bytes: on a small one each is lowered to a share of it.
+    pub(crate) fn within(&self, size: u64) -> Self {
+        DiskMarks {
+            high_free: self.high_free.min(size / 100 * 10),
+            full_free: self.full_free.min(size / 100 * 3),
+            reserve: self.reserve.min(size / 100),
+        }
+    }
+
     /// The level when `free` bytes can be written and `reserved` are set aside. A reserve that was
     /// given up counts as used, so that giving it up does not look like new room.
     pub(crate) fn level(&self, free: u64, reserved: u64) -> DiskLevel {
@@ -54,26 +63,20 @@ impl DiskMarks {
 }
 
 /// Looks at the free space: gives up the reserve on a full disk, sets it aside on one with room.
-pub(crate) fn settle(backend: &dyn Backend, marks: &DiskMarks) -> DiskLevel {
+fn settle(backend: &dyn Backend, marks: &DiskMarks) -> Result<DiskLevel, DiskError> {
+    let space = backend.space()?;
+    let marks = marks.within(space.size);
     let reserved = backend.reserve();
-    let level = match backend.free() {
-        Ok(free) => marks.level(free, reserved),
-        Err(error) => {
-            tracing::warn!(%error, "free space of the disk can't be read");
-            DiskLevel::Full
-        }
-    };
+    let level = marks.level(space.free, reserved);
     let wanted = match level {
         DiskLevel::Normal => marks.reserve,
         DiskLevel::High => reserved,
         DiskLevel::Full => 0,
     };
-    if wanted != reserved
-        && let Err(error) = backend.set_reserve(wanted)
-    {
-        tracing::warn!(%error, "reserve of the disk can't be changed");
+    if wanted != reserved {
+        backend.set_reserve(wanted)?;
     }
-    level
+    Ok(level)
 }
 
 impl Core {
@@ -87,7 +90,13 @@ impl Core {
 
     /// Looks at the free space.
     pub(crate) fn look_at_space(&self) {
-        let level = settle(&*self.backend, &self.space.marks);
+        let level = match settle(&*self.backend, &self.space.marks) {
+            Ok(level) => level,
+            Err(error) => {
+                tracing::warn!(%error, "free space can't be watched over: the disk counts as full");
+                DiskLevel::Full
+            }
+        };
         let before = self.space.level.swap(level as u8, Ordering::Relaxed);
         if before != level as u8 {
             tracing::warn!(?level, "disk level changed");
@@ -115,6 +124,15 @@ mod tests {
             DiskLevel::Full,
         ];
         assert_eq!(levels, expected);
+    }
+
+    #[test]
+    fn a_small_disk_has_lower_marks() {
+        let marks = DiskMarks::default();
+        assert_eq!(marks.within(u64::MAX).high_free, marks.high_free);
+        let small = marks.within(10_000_000);
+        let shares = (small.high_free, small.full_free, small.reserve);
+        assert_eq!(shares, (1_000_000, 300_000, 100_000));
     }
 
     #[test]

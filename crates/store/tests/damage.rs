@@ -98,6 +98,25 @@ fn damaged(folder: &Path, about: &str) {
 }
 
 #[test]
+fn a_flipped_bit_in_a_large_payload_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = entry(1, 0, &[&"large ".repeat(20_000)]);
+    let store = Store::open(settings(folder.path(), Start::New(identity()))).unwrap();
+    append(&store, GROUP, vec![large.clone()]);
+    drop(store);
+    // Recovery brings it from the log into a file of its own.
+    assert_eq!(whole_log(&open(folder.path()).unwrap(), GROUP), [large]);
+    let blob = &files(folder.path(), ".blob")[0];
+    let mut bytes = fs::read(blob).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(blob, bytes).unwrap();
+    let store = open(folder.path()).unwrap();
+    let read = store.read_log(GROUP, 0..1, usize::MAX, Payloads::Joined);
+    assert!(read.is_err(), "{read:?}");
+}
+
+#[test]
 fn an_untouched_folder_has_everything() {
     let folder = left_by_a_killed_process();
     assert_eq!(read_everything(folder.path()), Ok(written()));

@@ -184,10 +184,10 @@ fn a_full_disk_is_foretold_and_then_refuses() {
     let disk = MemoryDisk::new();
     let mut settings = settings(Path::new("memory"), Start::New(identity()));
     settings.marks.reserve = 1_000;
-    settings.marks.full_free = 1_000;
-    settings.marks.high_free = 5_000;
+    settings.marks.full_free = 3_000;
+    settings.marks.high_free = 10_000;
     disk.set_faults(Faults {
-        capacity: Some(10_000),
+        capacity: Some(100_000),
         ..Faults::default()
     });
     let store = Store::memory(&disk, settings, Pace::AtOnce).unwrap();
@@ -204,11 +204,11 @@ fn a_full_disk_is_foretold_and_then_refuses() {
         levels,
         [DiskLevel::Normal, DiskLevel::High, DiskLevel::Full]
     );
-    assert!(disk.used() > 9_000, "the reserve was given up");
+    assert!(disk.used() > 99_000, "the reserve was given up");
 
     disk.end_process();
     disk.set_faults(Faults {
-        capacity: Some(20_000),
+        capacity: Some(200_000),
         ..Faults::default()
     });
     let store = open(&disk, Pace::AtOnce);

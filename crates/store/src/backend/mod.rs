@@ -20,6 +20,15 @@ use batch::{Batch, Durability};
 #[error("{0}")]
 pub(crate) struct DiskError(pub(crate) String);
 
+/// The size of a disk, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DiskSpace {
+    /// All of it.
+    pub(crate) size: u64,
+    /// What can still be written.
+    pub(crate) free: u64,
+}
+
 /// Rows on their way out of a scan, as they lie on disk.
 pub(crate) type Scan<'a> = Box<dyn Iterator<Item = Result<RawRow, DiskError>> + 'a>;
 
@@ -44,8 +53,8 @@ pub(crate) trait Backend: Send + Sync {
     /// the other columns until now.
     fn flush_state(&self) -> Result<(), DiskError>;
 
-    /// Bytes that can still be written.
-    fn free(&self) -> Result<u64, DiskError>;
+    /// How large the disk is, and how much of it can still be written.
+    fn space(&self) -> Result<DiskSpace, DiskError>;
 
     /// Bytes that are set aside now; see [`Backend::set_reserve`].
     fn reserve(&self) -> u64;

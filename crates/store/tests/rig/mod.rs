@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod disk;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::batch::{Batch, Durability};
-use super::{Backend, DiskError, Scan};
+use super::{Backend, DiskError, DiskSpace, Scan};
 use crate::key::Column;
 use crate::row::RawRow;
 use contents::Contents;
@@ -194,8 +194,12 @@ impl Backend for MemoryBackend {
         self.contents()?.flush_state()
     }
 
-    fn free(&self) -> Result<u64, DiskError> {
-        Ok(self.contents()?.free())
+    fn space(&self) -> Result<DiskSpace, DiskError> {
+        let contents = self.contents()?;
+        Ok(DiskSpace {
+            size: contents.faults.capacity.unwrap_or(u64::MAX),
+            free: contents.free(),
+        })
     }
 
     fn reserve(&self) -> u64 {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::backend::DiskSpace;
 use crate::fault::OpenError;
 use crate::identity::Identity;
 use crate::start;
@@ -107,10 +108,13 @@ impl Folder {
         Ok(Files::Broken(missing))
     }
 
-    /// Bytes that this user can still write.
-    pub(super) fn free(&self) -> io::Result<u64> {
+    /// The size of the disk that the folder is on, and what this user can still write.
+    pub(super) fn space(&self) -> io::Result<DiskSpace> {
         let space = rustix::fs::statvfs(&self.path)?;
-        Ok(space.f_bavail * space.f_frsize)
+        Ok(DiskSpace {
+            size: space.f_blocks * space.f_frsize,
+            free: space.f_bavail * space.f_frsize,
+        })
     }
 
     /// Bytes set aside now.

@@ -4,12 +4,13 @@ mod folder;
 mod open;
 mod options;
 
-use bytes::Bytes;
-use rocksdb::{BoundColumnFamily, DB, DBRawIterator, ReadOptions, WriteBatch, WriteOptions};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use rocksdb::{BoundColumnFamily, DB, DBRawIterator, ReadOptions, WriteBatch, WriteOptions};
+
 use super::batch::{Batch, Change, Durability};
-use super::{Backend, DiskError, Scan};
+use super::{Backend, DiskError, DiskSpace, Scan};
 use crate::key::Column;
 use crate::row::RawRow;
 use folder::Folder;
@@ -99,8 +100,8 @@ impl Backend for RocksBackend {
         Ok(self.db.flush_cf(&self.column(Column::State))?)
     }
 
-    fn free(&self) -> Result<u64, DiskError> {
-        Ok(self.folder.free()?)
+    fn space(&self) -> Result<DiskSpace, DiskError> {
+        Ok(self.folder.space()?)
     }
 
     fn reserve(&self) -> u64 {

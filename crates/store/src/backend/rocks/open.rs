@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rocksdb::{DB, ErrorKind};
+use rocksdb::{DB, ErrorKind, Options};
 
 use super::folder::{Files, Folder};
 use super::{RocksBackend, options};
@@ -32,7 +32,7 @@ pub(crate) fn open(settings: &Settings) -> Result<(Arc<dyn Backend>, Identity), 
     }
     make_room(&folder, settings).map_err(|error| unusable(&folder, error))?;
     let db = DB::open_cf_descriptors(
-        &options::database(new),
+        &options::database(new, &settings.limits),
         folder.database(),
         options::columns(&settings.limits),
     );
@@ -71,7 +71,7 @@ fn check_files(folder: &Folder, start: &Start, named: Option<&Identity>) -> Resu
 
 /// Whether the database has our columns, and no others.
 fn check_columns(folder: &Folder) -> Result<(), OpenError> {
-    let found = DB::list_cf(&options::database(false), folder.database())
+    let found = DB::list_cf(&Options::default(), folder.database())
         .map_err(|error| refusal(folder, &error))?;
     for column in Column::ALL {
         if !found.iter().any(|name| name == column.name()) {
@@ -95,7 +95,9 @@ fn check_columns(folder: &Folder) -> Result<(), OpenError> {
 /// Gives up the reserve of a full disk: opening writes, too.
 fn make_room(folder: &Folder, settings: &Settings) -> io::Result<()> {
     let reserved = folder.reserve();
-    let level = settings.marks.level(folder.free()?, reserved);
+    let space = folder.space()?;
+    let marks = settings.marks.within(space.size);
+    let level = marks.level(space.free, reserved);
     match level == DiskLevel::Full && reserved > 0 {
         true => folder.set_reserve(0),
         false => Ok(()),

@@ -17,7 +17,7 @@ const WAL_BYTES_MAX: u64 = 1024 * MEBIBYTE as u64;
 const BLOB_BYTES_MIN: u64 = 4 * 1024;
 
 /// Options of the whole database.
-pub(super) fn database(create: bool) -> Options {
+pub(super) fn database(create: bool, limits: &Limits) -> Options {
     let mut options = Options::default();
     options.create_if_missing(create);
     options.create_missing_column_families(create);
@@ -27,6 +27,7 @@ pub(super) fn database(create: bool) -> Options {
     // there and drop what was acknowledged behind it.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     options.set_track_and_verify_wals_in_manifest(true);
+    options.set_db_write_buffer_size(limits.memtable_bytes);
     options.set_max_total_wal_size(WAL_BYTES_MAX);
     // Columns without a write-ahead log exclude recycled log files.
     options.set_recycle_log_file_num(0);
