@@ -17,8 +17,8 @@ impl Tally {
     /// Reads one line of `cargo test`.
     ///
     /// A test that finds at run time that it cannot run here (no root, no loop device) writes a line
-    /// `skipped: NAME: REASON` past the capture of its output; the runner counts it as passed too,
-    /// so it is taken off there.
+    /// `skipped: NAME: REASON` straight to its error output, past the runner's capture. The runner
+    /// counts it as passed too, so it is taken off there.
     pub(crate) fn read_cargo_line(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix("test result:") {
             self.passed += count_before(rest, " passed");
