@@ -22,13 +22,23 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The settings of a node that is a cluster by itself.
+    #[must_use]
+    pub fn alone(node: NodeId) -> Self {
+        Settings::with(node, Timing::ALONE)
+    }
+
     /// The settings of a node whose groups live within one region.
     #[must_use]
     pub fn of_zone(node: NodeId) -> Self {
+        Settings::with(node, Timing::ZONE)
+    }
+
+    fn with(node: NodeId, timing: Timing) -> Self {
         Settings {
             node,
-            control: Timing::ZONE,
-            shards: Timing::ZONE,
+            control: timing,
+            shards: timing,
             cut_log_every: Duration::from_secs(5),
             drain_max: Duration::from_secs(5),
         }

@@ -75,7 +75,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         cut_log_every: Duration::from_millis(20),
         drain_max: Duration::from_secs(2),
-        ..Settings::of_zone(NODE)
+        ..Settings::alone(NODE)
     }
 }
 
