@@ -21,7 +21,6 @@ fn nothing_acknowledged_is_lost_with_the_power() {
         return;
     };
     drop(open(&disk, Start::New(identity())));
-    disk.sync();
     let mut acknowledged = 0;
     for loss in 0..LOSSES {
         let store = open(&disk, Start::Existing);

@@ -56,10 +56,6 @@ impl Disk {
         run("mount", &["-o", "loop", &image, &text(&self.mount)])
     }
 
-    pub(crate) fn sync(&self) {
-        run("sync", &["-f", &text(&self.mount)]).unwrap();
-    }
-
     /// Stops the file system at once. Its journal is not written out either.
     pub(crate) fn lose_power(&self) {
         run("xfs_io", &["-x", "-c", "shutdown", &text(&self.mount)]).unwrap();

@@ -50,9 +50,25 @@ impl Folder {
         self.path.join(DATABASE)
     }
 
-    /// Makes the folders, if they are not there.
+    /// Makes the folders, if they are not there, so that they survive a loss of power.
     pub(super) fn create(&self) -> io::Result<()> {
-        fs::create_dir_all(self.database())
+        let database = self.database();
+        let is_new = |folder: &&Path| !folder.exists();
+        let new: Vec<PathBuf> = database
+            .ancestors()
+            .take_while(is_new)
+            .map(PathBuf::from)
+            .collect();
+        fs::create_dir_all(&database)?;
+        for parent in new.iter().filter_map(|folder| folder.parent()) {
+            // The parent of a relative path's first part is the working folder.
+            let parent = match parent.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => parent,
+            };
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(())
     }
 
     /// Whose data the folder says it holds.
