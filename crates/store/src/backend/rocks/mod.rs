@@ -3,6 +3,7 @@
 mod folder;
 mod open;
 mod options;
+mod torn_log;
 
 use std::sync::Arc;
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rocksdb::{DB, ErrorKind, Options};
 
 use super::folder::{Files, Folder};
-use super::{RocksBackend, options};
+use super::{RocksBackend, options, torn_log};
 use crate::backend::Backend;
 use crate::fault::OpenError;
 use crate::identity::Identity;
 use crate::key::Column;
 use crate::level::DiskLevel;
 use crate::row::Rows;
-use crate::settings::{Settings, Start};
+use crate::settings::{Limits, Settings, Start};
 use crate::start;
 
 /// The column family that RocksDB makes in any case. It stays empty.
@@ -31,12 +31,7 @@ pub(crate) fn open(settings: &Settings) -> Result<(Arc<dyn Backend>, Identity), 
         false => check_columns(&folder)?,
     }
     make_room(&folder, settings).map_err(|error| unusable(&folder, error))?;
-    let db = DB::open_cf_descriptors(
-        &options::database(new, &settings.limits),
-        folder.database(),
-        options::columns(&settings.limits),
-    );
-    let db = db.map_err(|error| refusal(&folder, &error))?;
+    let db = open_database(&folder, new, &settings.limits)?;
     let backend: Arc<dyn Backend> = Arc::new(RocksBackend {
         db,
         folder: folder.clone(),
@@ -102,6 +97,26 @@ fn make_room(folder: &Folder, settings: &Settings) -> io::Result<()> {
         true => folder.set_reserve(0),
         false => Ok(()),
     }
+}
+
+/// Opens the database; once more, if all that is wrong is that its last write was torn.
+fn open_database(folder: &Folder, new: bool, limits: &Limits) -> Result<DB, OpenError> {
+    let open = |recovery| {
+        let options = options::database(new, recovery, limits);
+        DB::open_cf_descriptors(&options, folder.database(), options::columns(limits))
+    };
+    let error = match open(options::CUT_END) {
+        Ok(db) => return Ok(db),
+        Err(error) => error,
+    };
+    let torn = error.kind() == ErrorKind::Corruption
+        && torn_log::ends_in_torn_write(&folder.database())
+            .map_err(|error| unusable(folder, error))?;
+    if !torn {
+        return Err(refusal(folder, &error));
+    }
+    tracing::warn!("the last write before the stop is torn; nobody was told of it, so it goes");
+    open(options::ANY_END).map_err(|error| refusal(folder, &error))
 }
 
 /// What RocksDB's refusal means for the opening of the store.

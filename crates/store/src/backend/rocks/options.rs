@@ -16,16 +16,19 @@ const WAL_BYTES_MAX: u64 = 1024 * MEBIBYTE as u64;
 /// references only. Half a page would cost more in look-ups than it saves.
 const BLOB_BYTES_MIN: u64 = 4 * 1024;
 
+/// Accepts that the last record of a write-ahead log is cut off by the end of the file.
+pub(super) const CUT_END: DBRecoveryMode = DBRecoveryMode::TolerateCorruptedTailRecords;
+/// Takes any record that does not fit for the end. RocksDB's default; in the middle of a log it
+/// drops what was acknowledged, without a word.
+pub(super) const ANY_END: DBRecoveryMode = DBRecoveryMode::PointInTime;
+
 /// Options of the whole database.
-pub(super) fn database(create: bool, limits: &Limits) -> Options {
+pub(super) fn database(create: bool, recovery: DBRecoveryMode, limits: &Limits) -> Options {
     let mut options = Options::default();
     options.create_if_missing(create);
     options.create_missing_column_families(create);
     options.set_paranoid_checks(true);
-    // A record that ends with the file was being written when the power went. Anything else that
-    // does not fit is damage, and opening fails: the default mode would take the log's end for
-    // there and drop what was acknowledged behind it.
-    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_wal_recovery_mode(recovery);
     options.set_track_and_verify_wals_in_manifest(true);
     options.set_db_write_buffer_size(limits.memtable_bytes);
     options.set_max_total_wal_size(WAL_BYTES_MAX);
