@@ -1,6 +1,5 @@
 //! What the store keeps in memory for one group.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -10,11 +9,10 @@ use engine::table::run::PayloadAt;
 use engine::table::{Row, RowKey};
 use model::GroupId;
 
-use crate::entry::{Applied, LogBounds, LogEntry, Position};
-use crate::entry_row::EntryHeader;
+use crate::entry::{Applied, Position};
+use crate::group_log::Log;
 use crate::key::{self, Column, Mark};
 use crate::row::{Rows, place};
-use crate::writer::Ticket;
 
 /// One group on this node.
 ///
@@ -25,29 +23,6 @@ pub(crate) struct Group {
     pub(crate) generation: u32,
     log: Mutex<Log>,
     progress: Mutex<Progress>,
-}
-
-/// The log, with everything that was appended.
-pub(crate) struct Log {
-    pub(crate) bounds: LogBounds,
-    /// The first index of the log. It follows the purge mark, if there is one.
-    pub(crate) first: u64,
-    pub(crate) vote: Option<Bytes>,
-    pub(crate) committed: Option<Position>,
-    /// The newest entries, without a gap up to the last one. Those that are not written yet, and
-    /// those that are not applied yet as far as there is room.
-    pub(crate) recent: VecDeque<Recent>,
-    /// Rows up to and with this index were deleted.
-    pub(crate) deleted_through: Option<u64>,
-    /// Bytes appended since rows were deleted last, or `None` when that is unknown.
-    pub(crate) undeleted_bytes: Option<u64>,
-}
-
-/// An entry in memory.
-pub(crate) struct Recent {
-    pub(crate) entry: LogEntry,
-    /// When it is written.
-    pub(crate) ticket: Ticket,
 }
 
 /// How far the state has come.
@@ -106,68 +81,6 @@ impl Group {
     }
 }
 
-impl Log {
-    fn load(rows: &Rows, id: GroupId) -> Result<Self, Fault> {
-        let purged = read_position(rows, id, Mark::Purged)?;
-        let from = purged.map_or(0, |purged| purged.index + 1);
-        let (from, end) = (key::log(id, from), key::log(id, u64::MAX));
-        let first = rows.scan(Column::Log, &from, &end).next().transpose()?;
-        let last = rows.floor(Column::Log, &from, &end)?;
-        let first = match first {
-            Some((key, _)) => Some(key::log_index(&key).ok_or_else(|| malformed(&key))?),
-            None => None,
-        };
-        if let (Some(purged), Some(first)) = (purged, first)
-            && first != purged.index + 1
-        {
-            let what = format!("log of {id} from {} to {first}", purged.index + 1);
-            return Err(Fault::Missing(what));
-        }
-        let last = match last {
-            Some((key, body)) => Some(EntryHeader::read(&key, &body)?.at),
-            None => purged,
-        };
-        Ok(Log {
-            bounds: LogBounds { purged, last },
-            first: first.unwrap_or_else(|| last.map_or(0, |last| last.index + 1)),
-            vote: rows.get(Column::Meta, &key::meta(id, Mark::Vote))?,
-            committed: read_position(rows, id, Mark::Committed)?,
-            recent: VecDeque::new(),
-            deleted_through: None,
-            undeleted_bytes: None,
-        })
-    }
-
-    /// The index behind the last entry.
-    pub(crate) fn end(&self) -> u64 {
-        self.bounds
-            .last
-            .map_or(0, |last| last.index + 1)
-            .max(self.first)
-    }
-
-    /// The first index that is in memory; from here to the end all are.
-    pub(crate) fn recent_first(&self) -> u64 {
-        self.recent
-            .front()
-            .map_or_else(|| self.end(), |first| first.entry.at.index)
-    }
-
-    /// The entry at `index`, if it is in memory.
-    pub(crate) fn recent(&self, index: u64) -> Option<&Recent> {
-        let at = index.checked_sub(self.recent_first())?;
-        self.recent.get(usize::try_from(at).ok()?)
-    }
-
-    /// Lets go of the oldest entry in memory, if `may` says so. Answers what it weighed.
-    pub(crate) fn forget_first(&mut self, may: impl FnOnce(&Recent) -> bool) -> Option<usize> {
-        if !may(self.recent.front()?) {
-            return None;
-        }
-        self.recent.pop_front().map(|recent| recent.entry.weight())
-    }
-}
-
 impl Progress {
     /// What is read here was flushed, or it would not be there.
     fn load(rows: &Rows, id: GroupId, generation: u32) -> Result<Self, Fault> {
@@ -215,17 +128,6 @@ fn read_applied(id: GroupId, body: &Bytes) -> Result<Applied, Fault> {
     })
 }
 
-fn read_position(rows: &Rows, id: GroupId, mark: Mark) -> Result<Option<Position>, Fault> {
-    let key = key::meta(id, mark);
-    let Some(body) = rows.get(Column::Meta, &key)? else {
-        return Ok(None);
-    };
-    match <[u8; Position::BYTES]>::try_from(&body[..]) {
-        Ok(bytes) => Ok(Some(Position::from_bytes(bytes))),
-        Err(_) => Err(malformed_in(Column::Meta, &key)),
-    }
-}
-
 fn read_generation(rows: &Rows, id: GroupId) -> Result<u32, Fault> {
     let key = key::meta(id, Mark::Generation);
     let Some(body) = rows.get(Column::Meta, &key)? else {
@@ -233,14 +135,10 @@ fn read_generation(rows: &Rows, id: GroupId) -> Result<u32, Fault> {
     };
     match <[u8; 4]>::try_from(&body[..]) {
         Ok(bytes) => Ok(u32::from_le_bytes(bytes)),
-        Err(_) => Err(malformed_in(Column::Meta, &key)),
+        Err(_) => Err(malformed(Column::Meta, &key)),
     }
 }
 
-fn malformed(key: &[u8]) -> Fault {
-    malformed_in(Column::Log, key)
-}
-
-fn malformed_in(column: Column, key: &[u8]) -> Fault {
+pub(crate) fn malformed(column: Column, key: &[u8]) -> Fault {
     Fault::Unreadable(place(column, key) + " is malformed")
 }

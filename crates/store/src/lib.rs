@@ -3,8 +3,8 @@
 //! - [`store`]: the handle, and its promises.
 //! - [`entry`]: what a log holds, as the store sees it.
 //! - [`settings`], [`identity`], [`level`], [`fault`]: what a store is told, and what it tells.
-//! - `core`: what the handles share; `group`: what is in memory for one group; `threads`.
-//! - `log`, `writer`: the logs of all groups, and the one thread that writes them.
+//! - `core`: what the handles share; `group`, `group_log`: what is in memory for one group.
+//! - `log`, `log_read`, `writer`, `threads`: the logs of all groups, and the one that writes them.
 //! - [`state`], `flush`: what the state machines read and write, and how it gets to the disk.
 //! - `payload_cache`: recent payloads.
 //! - `key`, `row`, `entry_row`: where each row stands, and what it looks like.
@@ -18,11 +18,13 @@ mod entry_row;
 pub mod fault;
 mod flush;
 mod group;
+mod group_log;
 mod health;
 pub mod identity;
 mod key;
 pub mod level;
 mod log;
+mod log_read;
 mod payload_cache;
 mod row;
 pub mod settings;

@@ -1,21 +1,21 @@
-//! The logs of all groups: append, truncate, purge, read.
+//! The logs of all groups: append, truncate, purge.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use engine::Fault;
-use engine::table::run::PayloadAt;
 use model::GroupId;
-use model::run::RunPayload;
 
 use crate::backend::batch::Batch;
 use crate::core::Core;
-use crate::entry::{LogBounds, LogEntry, Payloads, Position};
+use crate::entry::{LogBounds, LogEntry, Position};
 use crate::entry_row::{self, EntryHeader};
 use crate::fault::WriteFault;
-use crate::group::{Group, Log, Recent};
+use crate::group::Group;
+use crate::group_log::Log;
 use crate::key::{self, Column, Mark};
+use crate::log_read::missing_entry;
 use crate::writer::Done;
 
 impl Core {
@@ -31,20 +31,11 @@ impl Core {
                 self.payloads.insert(id, at, payload.clone());
             }
         }
-        let mut log = group.log();
-        assert_follows(id, &log, &entries);
         let weight: usize = entries.iter().map(LogEntry::weight).sum();
-        let heads: u64 = entries.iter().map(|entry| entry.head.len() as u64).sum();
+        let mut log = group.log();
+        log.assert_continued_by(id, &entries);
         let ticket = self.writer.submit(batch, done);
-        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
-            if log.bounds.last.is_none() {
-                log.first = first.at.index;
-            }
-            log.bounds.last = Some(last.at);
-        }
-        log.undeleted_bytes = log.undeleted_bytes.map(|bytes| bytes + heads);
-        log.recent
-            .extend(entries.into_iter().map(|entry| Recent { entry, ticket }));
+        log.extend(entries, ticket);
         self.recent_bytes.fetch_add(weight, Ordering::Relaxed);
         self.make_room(&mut log);
         drop(log);
@@ -59,9 +50,7 @@ impl Core {
         batch.put(Column::Meta, key::meta(id, Mark::Vote), &[&vote]);
         let mut log = group.log();
         log.vote = Some(vote);
-        self.writer.submit(batch, done);
-        drop(log);
-        self.writer.take_turn();
+        self.hand_over(log, batch, done);
     }
 
     pub(crate) fn save_committed(&self, id: GroupId, committed: Position) {
@@ -82,11 +71,7 @@ impl Core {
         );
         let mut log = group.log();
         match self.cut(id, &mut log, index) {
-            Ok(batch) => {
-                self.writer.submit(batch, done);
-                drop(log);
-                self.writer.take_turn();
-            }
+            Ok(batch) => self.hand_over(log, batch, done),
             Err(fault) => {
                 drop(log);
                 done(Err(WriteFault::Refused(fault.to_string())));
@@ -107,29 +92,12 @@ impl Core {
         let key = key::meta(id, Mark::Purged);
         batch.put(Column::Meta, key, &[&through.to_bytes()]);
         let mut log = group.log();
-        assert!(
-            log.bounds
-                .purged
-                .is_none_or(|purged| purged.index <= through.index),
-            "the purge mark of {id} goes back to {through:?}"
-        );
         self.forget_through(&mut log, through.index);
-        log.bounds.purged = Some(through);
-        log.bounds.last = log.bounds.last.max(Some(through));
-        log.first = through.index + 1;
-        if log
-            .undeleted_bytes
-            .is_none_or(|bytes| bytes >= self.limits.purge_bytes)
-        {
-            let from = log.deleted_through.map_or(0, |through| through + 1);
-            let (from, to) = (key::log(id, from), key::log(id, through.index + 1));
+        if let Some(gone) = log.purge(through, self.limits.purge_bytes) {
+            let (from, to) = (key::log(id, gone.start), key::log(id, gone.end));
             batch.delete_range(Column::Log, from, to);
-            log.deleted_through = Some(through.index);
-            log.undeleted_bytes = Some(0);
         }
-        self.writer.submit(batch, done);
-        drop(log);
-        self.writer.take_turn();
+        self.hand_over(log, batch, done);
     }
 
     pub(crate) fn log_bounds(&self, id: GroupId) -> Result<LogBounds, Fault> {
@@ -144,64 +112,13 @@ impl Core {
         Ok(self.group(id)?.log().committed)
     }
 
-    pub(crate) fn read_log(
-        &self,
-        id: GroupId,
-        range: Range<u64>,
-        bytes_max: usize,
-        payloads: Payloads,
-    ) -> Result<Vec<LogEntry>, Fault> {
-        let group = self.group(id)?;
-        loop {
-            let (stored, recent) = plan_read(&group.log(), range.clone());
-            let mut room = Room {
-                bytes: bytes_max,
-                empty: true,
-            };
-            let mut entries = self.read_stored(id, stored.clone(), payloads, &mut room);
-            if matches!(&entries, Err(Fault::Missing(_)))
-                && plan_read(&group.log(), range.clone()).0 != stored
-            {
-                // Purged or cut meanwhile: the entries are not missing.
-                continue;
-            }
-            if let Ok(entries) = &mut entries {
-                let fits = recent
-                    .into_iter()
-                    .take_while(|entry| room.take(entry.weight()));
-                entries.extend(fits.map(|entry| with(entry, payloads)));
-            }
-            return entries;
-        }
-    }
-
-    /// The payload at a place, from memory if it is recent.
-    pub(crate) fn payload(&self, id: GroupId, at: PayloadAt) -> Result<RunPayload, Fault> {
-        if let Some(payload) = self.payloads.get(id, at) {
-            return Ok(payload);
-        }
-        let key = key::message(id, at);
-        let body = self.rows.get(Column::Message, &key)?.ok_or_else(|| {
-            let PayloadAt {
-                term,
-                index,
-                number,
-            } = at;
-            Fault::Missing(format!("payload {number} of {id} at {term}.{index}"))
-        })?;
-        let payload = RunPayload::from_stored(body)
-            .map_err(|malformed| Fault::Unreadable(format!("{id} at {at:?}: {malformed}")))?;
-        self.payloads.insert(id, at, payload.clone());
-        Ok(payload)
-    }
-
     /// Lets go of entries in memory that were applied. They are written.
     pub(crate) fn forget_applied(&self, group: &Group, index: u64) {
         self.forget_through(&mut group.log(), index);
     }
 
     /// The group, if writes to it are possible; else `done` is told why not.
-    fn writable(&self, id: GroupId, done: Done) -> Option<(std::sync::Arc<Group>, Done)> {
+    fn writable(&self, id: GroupId, done: Done) -> Option<(Arc<Group>, Done)> {
         let group = self.health.check().and_then(|()| {
             let group = self.group(id);
             group.map_err(|fault| WriteFault::Refused(fault.to_string()))
@@ -215,6 +132,13 @@ impl Core {
         }
     }
 
+    /// Queues a write in the order in which the log has changed.
+    fn hand_over(&self, log: MutexGuard<'_, Log>, batch: Batch, done: Done) {
+        self.writer.submit(batch, done);
+        drop(log);
+        self.writer.take_turn();
+    }
+
     /// Takes the entries after `index` off the log in memory, and says what goes on disk.
     fn cut(&self, id: GroupId, log: &mut Log, index: u64) -> Result<Batch, Fault> {
         let purged = log.bounds.purged;
@@ -223,31 +147,25 @@ impl Core {
             "log of {id} cut after {index}, which was purged: {purged:?}"
         );
         let mut batch = Batch::default();
-        let cut = (index + 1).max(log.first)..log.end();
-        if cut.is_empty() {
+        let start = (index + 1).max(log.first);
+        let headers = (start..log.end())
+            .map(|index| self.header(id, log, index))
+            .collect::<Result<Vec<_>, _>>()?;
+        if headers.is_empty() {
             return Ok(batch);
         }
-        for index in cut.clone() {
-            entry_row::delete(&mut batch, id, self.header(id, log, index)?);
-        }
-        let last = match cut.start > log.first {
-            true => Some(self.header(id, log, cut.start - 1)?.at),
+        let last = match start > log.first {
+            true => Some(self.header(id, log, start - 1)?.at),
             false => purged,
         };
-        for index in cut {
-            for at in self.header(id, log, index)?.payloads() {
+        for header in headers {
+            entry_row::delete(&mut batch, id, header);
+            for at in header.payloads() {
                 self.payloads.remove(id, at);
             }
         }
-        while log
-            .recent
-            .back()
-            .is_some_and(|recent| recent.entry.at.index > index)
-        {
-            let weight = log.recent.pop_back().map_or(0, |cut| cut.entry.weight());
-            self.recent_bytes.fetch_sub(weight, Ordering::Relaxed);
-        }
-        log.bounds.last = last;
+        let weight = log.cut(start, last);
+        self.recent_bytes.fetch_sub(weight, Ordering::Relaxed);
         Ok(batch)
     }
 
@@ -259,46 +177,6 @@ impl Core {
         let key = key::log(id, index);
         let body = self.rows.get(Column::Log, &key)?;
         EntryHeader::read(&key, &body.ok_or_else(|| missing_entry(id, index))?)
-    }
-
-    /// The entries of `range`, which are on disk, as far as there is room.
-    fn read_stored(
-        &self,
-        id: GroupId,
-        range: Range<u64>,
-        payloads: Payloads,
-        room: &mut Room,
-    ) -> Result<Vec<LogEntry>, Fault> {
-        let mut entries = Vec::new();
-        if range.is_empty() {
-            return Ok(entries);
-        }
-        let (from, to) = (key::log(id, range.start), key::log(id, range.end));
-        let mut next = range.start;
-        for found in self.rows.scan(Column::Log, &from, &to) {
-            let (key, body) = found?;
-            let header = EntryHeader::read(&key, &body)?;
-            if header.at.index != next {
-                break;
-            }
-            if !room.take(usize::try_from(header.weight).unwrap_or(usize::MAX)) {
-                return Ok(entries);
-            }
-            let payloads = match payloads {
-                Payloads::Joined => header.payloads().map(|at| self.payload(id, at)).collect(),
-                Payloads::LeftOut => Ok(Vec::new()),
-            };
-            entries.push(LogEntry {
-                at: header.at,
-                head: entry_row::head(&body),
-                payloads: payloads?,
-            });
-            next += 1;
-        }
-        match next == range.end {
-            true => Ok(entries),
-            false => Err(missing_entry(id, next)),
-        }
     }
 
     /// Lets go of entries in memory that are written, while all groups together have too many.
@@ -317,65 +195,4 @@ impl Core {
             self.recent_bytes.fetch_sub(weight, Ordering::Relaxed);
         }
     }
-}
-
-/// What a read may still bring along.
-struct Room {
-    bytes: usize,
-    empty: bool,
-}
-
-impl Room {
-    /// Whether an entry still fits. The first does, and after one that does not none does.
-    fn take(&mut self, weight: usize) -> bool {
-        let fits = self.empty || weight <= self.bytes;
-        self.empty = false;
-        self.bytes = match fits {
-            true => self.bytes.saturating_sub(weight),
-            false => 0,
-        };
-        fits
-    }
-}
-
-/// Which part of a range is on disk, and the rest from memory.
-fn plan_read(log: &Log, range: Range<u64>) -> (Range<u64>, Vec<LogEntry>) {
-    let start = range.start.max(log.first);
-    let end = range.end.min(log.end());
-    let border = log.recent_first().clamp(start.min(end), end);
-    let recent = (border.max(start)..end)
-        .filter_map(|index| log.recent(index))
-        .map(|recent| recent.entry.clone())
-        .collect();
-    (start..border, recent)
-}
-
-fn with(entry: LogEntry, payloads: Payloads) -> LogEntry {
-    match payloads {
-        Payloads::Joined => entry,
-        Payloads::LeftOut => LogEntry {
-            payloads: Vec::new(),
-            ..entry
-        },
-    }
-}
-
-fn assert_follows(id: GroupId, log: &Log, entries: &[LogEntry]) {
-    let Some(first) = entries.first() else {
-        return;
-    };
-    let start = match log.bounds.last {
-        Some(last) => last.index + 1,
-        None => first.at.index,
-    };
-    for (expected, entry) in (start..).zip(entries) {
-        assert_eq!(
-            entry.at.index, expected,
-            "entries of {id} don't follow the last one"
-        );
-    }
-}
-
-fn missing_entry(id: GroupId, index: u64) -> Fault {
-    Fault::Missing(format!("entry {index} of {id}"))
 }
