@@ -1,6 +1,6 @@
 //! Acks: into the log, and back with what became of them.
 
-use model::{AckId, MessageId};
+use model::{AckId, KeyHash, MessageId};
 
 use super::call::Slot;
 use super::dispatcher::Dispatcher;
@@ -23,7 +23,7 @@ impl Dispatcher {
             // What is being acknowledged is not sent again meanwhile. A lane needs no such care:
             // before it sends anything again, a rewind follows the ack through the log.
             let lease = self.leases.of_delivery(id.message, id.generation);
-            let has_lease = lease.map(|lease| lease.undecided += 1).is_some();
+            let has_lease = lease.map(|lease| lease.acks += 1).is_some();
             let loose = !has_lease && !self.in_lane(&id);
             if loose {
                 self.loose.begin_ack(id.message);
@@ -43,6 +43,7 @@ impl Dispatcher {
         for (ack, outcome) in acks.iter().zip(outcomes) {
             let id = ack.id;
             let reply = match outcome {
+                AckOutcome::Acknowledged if self.comes_again(step, &id)? => AckReply::Superseded,
                 AckOutcome::Acknowledged => {
                     self.settle(step, &id)?;
                     AckReply::Acknowledged
@@ -78,18 +79,42 @@ impl Dispatcher {
             lane.marks += 1;
         }
         lane.end_lease(message);
-        let unsent = message >= lane.next;
-        if unsent || lane.marks >= model::limits::LANE_MARKS_MAX {
-            let row = self.backlog(step).lane(id.key)?;
-            let lane = self.lanes.get_mut(&id.key);
-            let lane = lane.expect("it was just there");
-            lane.marks = row.marks.len();
-            if lane.settle_up_to(row.position) {
-                self.resume(id.key);
-            }
+        // What a rewind on its way through the log erases is seen when it is through.
+        let is_ahead = message >= lane.next && !lane.rewinding;
+        if is_ahead || lane.marks >= model::limits::LANE_MARKS_MAX {
+            self.pass_settled(step, id.key)?;
         }
         self.refresh(id.key);
         Ok(())
+    }
+
+    /// A lane goes on behind what was acknowledged of it from its next message on: nothing of that
+    /// has been sent again, so these acks count.
+    pub(super) fn pass_settled(&mut self, step: &Step<'_>, strand: KeyHash) -> Result<(), Fault> {
+        let backlog = self.backlog(step);
+        let Some(lane) = self.lanes.get_mut(&strand) else {
+            return Ok(());
+        };
+        let before = lane.next;
+        let next = backlog.next_in_lane(strand, MessageId(before.0 - 1))?;
+        lane.settle_up_to(MessageId(next.map_or(lane.newest.0, |next| next.0 - 1)));
+        lane.marks = backlog.lane(strand)?.marks.len();
+        // A back-off was for the message that is settled now.
+        if lane.next > before {
+            self.resume(strand);
+        }
+        Ok(())
+    }
+
+    /// Whether a message was acknowledged just before a rewind that begins with it: it comes again
+    /// by itself, so its ack must not be answered with OK.
+    fn comes_again(&self, step: &Step<'_>, id: &AckId) -> Result<bool, Fault> {
+        let lane = self.lanes.get(&id.key).filter(|_| self.in_lane(id));
+        if !lane.is_some_and(|lane| lane.rewinding && lane.next == id.message) {
+            return Ok(false);
+        }
+        let position = self.backlog(step).lane(id.key)?.position;
+        Ok(position < id.message)
     }
 
     /// An ack does not count. What that means depends on what has become of the message.
@@ -117,11 +142,13 @@ impl Dispatcher {
     /// An ack is decided. Whatever waited for that goes on.
     fn end_ack(&mut self, step: &mut Step<'_>, ack: &Ack) {
         let message = ack.id.message;
-        if ack.loose {
-            self.loose.end_ack(message);
-        } else if let Some(lease) = self.leases.of_delivery(message, ack.id.generation) {
-            lease.undecided -= 1;
-            self.expire_if_overdue(step, message);
+        match self.leases.of_delivery(message, ack.id.generation) {
+            Some(lease) if !ack.loose => {
+                lease.acks -= 1;
+                self.expire_if_overdue(step, message);
+            }
+            // Also if its lease has ended meanwhile and left the ack to be waited for.
+            _ => self.loose.end_ack(message),
         }
     }
 
@@ -130,10 +157,10 @@ impl Dispatcher {
         self.attachment.settings.ordered && pin::is_keyed(id.generation.epoch)
     }
 
-    /// The time of a lease was over while it was undecided, and now it is decided.
+    /// The time of a lease was over before something was decided that now is.
     pub(super) fn expire_if_overdue(&mut self, step: &mut Step<'_>, message: MessageId) {
         let lease = self.leases.get(message);
-        if lease.is_some_and(|lease| lease.overdue && lease.undecided == 0 && !lease.failing) {
+        if lease.is_some_and(|lease| lease.overdue && !lease.is_undecided()) {
             self.expire(step, message);
         }
     }

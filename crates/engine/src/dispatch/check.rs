@@ -6,20 +6,18 @@ use super::dispatcher::Dispatcher;
 use super::lane::Status;
 use super::leader::Leader;
 use super::session::Flow;
-use crate::kv::View;
 
 impl Leader {
     /// Asserts what must hold after every step. Costs as much as the leader has in memory.
     ///
     /// # Panics
     /// When something does not hold.
-    pub fn assert_invariants(&self, now: Timestamp, view: &dyn View) {
+    pub fn assert_invariants(&self, now: Timestamp) {
         for dispatcher in self.dispatchers.values() {
             dispatcher.assert_leases();
             dispatcher.assert_lanes();
             dispatcher.assert_no_lost_wake_up(now);
         }
-        let _ = view;
     }
 }
 
@@ -39,7 +37,7 @@ impl Dispatcher {
         let outstanding = self.lanes.values().map(|lane| lane.outstanding.len());
         assert_eq!(outstanding.sum::<usize>(), leased, "leases in lanes");
         for (message, lease) in self.leases.iter() {
-            let decided = lease.undecided == 0 && !lease.failing;
+            let decided = !lease.is_undecided();
             let is_sent = lease.deadline.is_some() || self.is_logging(message);
             assert!(
                 !decided || is_sent,

@@ -47,7 +47,7 @@ impl Dispatcher {
     ) {
         let reply = match self.leases.of_delivery(id.message, id.generation) {
             Some(lease) if !lease.failing => {
-                if lease.undecided > 0 && !lease.logged {
+                if lease.acks > 0 && !lease.logged {
                     // The ack that came first decides.
                     lease.overdue = true;
                     ModifyReply::Modified
@@ -68,7 +68,7 @@ impl Dispatcher {
         let reply = match self.leases.of_delivery(message, id.generation) {
             Some(lease) if lease.failing => self.stale_change(),
             Some(lease) if lease.logged => {
-                lease.undecided += 1;
+                lease.changes += 1;
                 let generation = lease.generation;
                 return self.outbox.extend(Extension {
                     slot,
@@ -103,7 +103,7 @@ impl Dispatcher {
             let message = extension.message;
             let lease = self.leases.of_delivery(message, extension.generation);
             if let Some(lease) = lease {
-                lease.undecided -= 1;
+                lease.changes -= 1;
                 if matches!(outcome, LeaseOutcome::Done { .. }) && !lease.failing {
                     lease.extended = true;
                     lease.unconfirmed = false;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Generation, Incarnation, KeyHash, MessageId, Term, Timestamp};
+use model::{Generation, Incarnation, KeyHash, MessageId, SessionId, Term, Timestamp};
 
 use super::call::Calls;
 use super::dead_letter::DeadLetters;
@@ -64,6 +64,8 @@ pub(super) struct Dispatcher {
     /// Failures of messages so far, where a retry policy asks and nothing else counts them.
     pub(super) failures: BTreeMap<MessageId, u32>,
     pub(super) letters: DeadLetters,
+    /// Sessions that ended while deliveries for them were being logged, with the lanes of these.
+    pub(super) orphans: BTreeMap<SessionId, BTreeSet<KeyHash>>,
     pub(super) outbox: Outbox,
     /// Commands on their way through the log.
     pub(super) in_flight: usize,
@@ -103,6 +105,7 @@ impl Dispatcher {
             leases: Leases::default(),
             failures: BTreeMap::new(),
             letters: DeadLetters::default(),
+            orphans: BTreeMap::new(),
             outbox: Outbox::default(),
             in_flight: 0,
             calls: Calls::default(),

@@ -1,9 +1,10 @@
 //! Exactly-once: deliveries are in the log before they are sent, and leases outlive their leader.
 
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
-use model::{MessageId, SessionId};
+use model::{KeyHash, MessageId, SessionId};
 
 use super::dispatcher::Dispatcher;
 use super::lane::Lane;
@@ -48,18 +49,23 @@ impl Dispatcher {
         let open = open.filter(|session| is_logging(&session.flow));
         let flow = open.map(|session| std::mem::replace(&mut session.flow, Flow::Idle));
         let mut attempts = Vec::with_capacity(granted.len());
+        let mut gaps = BTreeSet::new();
         for (delivery, outcome) in granted.iter().zip(outcomes) {
+            let goes_out = flow.is_some() && !gaps.contains(&delivery.strand);
             attempts.push(match outcome {
                 LeaseOutcome::Done { attempts } => {
-                    self.start_lease(step, delivery, flow.is_some());
-                    Some(*attempts)
+                    self.start_lease(step, delivery, goes_out);
+                    goes_out.then_some(*attempts)
                 }
                 LeaseOutcome::Stale => {
-                    self.drop_refused(step, delivery)?;
+                    if !self.drop_refused(step, delivery)? {
+                        gaps.insert(delivery.strand);
+                    }
                     None
                 }
             });
         }
+        self.release_orphans(session);
         if let Some(Flow::Logging { credit, deliveries }) = flow {
             let sent = deliveries.into_iter().zip(&attempts);
             let deliveries = sent.filter_map(|(delivery, attempts)| {
@@ -74,36 +80,63 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// A logged lease begins to run, if its session is still there to get the delivery.
-    fn start_lease(&mut self, step: &mut Step<'_>, delivery: &Granted, is_open: bool) {
-        let lease = self
-            .leases
-            .of_delivery(delivery.message, delivery.generation);
-        if lease.is_none() {
-            return;
+    /// A session has ended whose deliveries are being logged. They won't be sent, so nothing behind
+    /// them may be, before they have been given up.
+    pub(super) fn orphan(&mut self, session: SessionId, deliveries: &[Delivered]) {
+        let strands: BTreeSet<KeyHash> = deliveries
+            .iter()
+            .map(|delivery| delivery.ack.key)
+            .filter(|strand| self.lanes.contains_key(strand))
+            .collect();
+        for strand in &strands {
+            if let Some(lane) = self.lanes.get_mut(strand) {
+                lane.undecided += 1;
+            }
+            self.refresh(*strand);
         }
-        if is_open {
+        self.orphans.insert(session, strands);
+    }
+
+    fn release_orphans(&mut self, session: SessionId) {
+        for strand in self.orphans.remove(&session).into_iter().flatten() {
+            if let Some(lane) = self.lanes.get_mut(&strand) {
+                lane.undecided -= 1;
+            }
+            self.refresh(strand);
+        }
+    }
+
+    /// A logged lease begins to run. A delivery that does not go out after all, since its session
+    /// has ended or one before it in its lane was refused, comes again.
+    fn start_lease(&mut self, step: &mut Step<'_>, delivery: &Granted, goes_out: bool) {
+        let message = delivery.message;
+        let Some(lease) = self.leases.of_delivery(message, delivery.generation) else {
+            return;
+        };
+        if goes_out {
             let deadline = step.now.plus(delivery.duration);
-            self.leases.set_deadline(delivery.message, Some(deadline));
+            self.leases.set_deadline(message, Some(deadline));
         } else {
-            self.fail(step, delivery.message, FailCause::Returned, None);
+            // The grant that it would have used up goes back as a whole.
+            lease.session = None;
+            self.fail(step, message, FailCause::Returned, None);
         }
     }
 
     /// The log refused a delivery: its message is settled, or has a lease that is not known here.
-    fn drop_refused(&mut self, step: &mut Step<'_>, delivery: &Granted) -> Result<(), Fault> {
+    /// Whether it is settled, so that those behind it can go.
+    fn drop_refused(&mut self, step: &mut Step<'_>, delivery: &Granted) -> Result<bool, Fault> {
         let (message, strand) = (delivery.message, delivery.strand);
-        let lease = self.leases.of_delivery(message, delivery.generation);
-        let Some(lease) = lease else {
-            return Ok(());
-        };
-        // It was never sent: the grant that it would have used up goes back as a whole.
-        lease.session = None;
         let backlog = self.backlog(step);
+        let is_settled = backlog.is_settled(message)?;
+        let Some(lease) = self.leases.of_delivery(message, delivery.generation) else {
+            return Ok(is_settled);
+        };
+        lease.session = None;
         let logged = backlog.delivery(message)?.and_then(|row| row.lease);
-        if !backlog.is_settled(message)? && logged.is_none() {
+        if !is_settled && logged.is_none() {
             self.redeliver(step.now, message, FailCause::Returned, None);
-            return Ok(());
+            return Ok(false);
         }
         self.leases.end(message);
         if let Some(lane) = self.lanes.get_mut(&strand) {
@@ -113,7 +146,7 @@ impl Dispatcher {
             self.restore_lease(step, &backlog, message, logged)?;
         }
         self.refresh(strand);
-        Ok(())
+        Ok(is_settled)
     }
 
     fn counted(&self, mut delivery: Delivered, attempts: u32) -> Delivered {
@@ -123,15 +156,13 @@ impl Dispatcher {
         delivery
     }
 
-    /// Takes over the leases that are in the log, each in full from now on.
+    /// Takes over the leases that are in the log, each in full from now on. Also if the
+    /// subscription is not exactly-once any more: it was when they were given.
     pub(super) fn restore_leases(
         &mut self,
         step: &Step<'_>,
         backlog: &Backlog<'_>,
     ) -> Result<(), Fault> {
-        if !self.attachment.settings.exactly_once {
-            return Ok(());
-        }
         for row in backlog.deliveries() {
             let (key, delivery) = row?;
             if let Some(lease) = delivery.lease {
@@ -162,7 +193,8 @@ impl Dispatcher {
             extended: logged.extended,
             logged: true,
             unconfirmed: false,
-            undecided: 0,
+            acks: 0,
+            changes: 0,
             failing: false,
             overdue: false,
         };
@@ -189,9 +221,7 @@ impl Dispatcher {
         };
         lane.newest = lane.newest.max(run.last(first));
         lane.sent = lane.sent.max(message);
-        if let Err(at) = lane.outstanding.binary_search(&message) {
-            lane.outstanding.insert(at, message);
-        }
+        lane.begin_lease(message);
         lane.go_back(message);
         self.refresh(run.strand);
         Ok(())

@@ -60,27 +60,31 @@ impl Dispatcher {
         run: Run,
     ) -> Result<(), Fault> {
         let holes = backlog.holes(key)?;
-        let Some(mut ahead) = Ahead::new(key.first, run, holes) else {
+        let Some(mut ahead) = Ahead::new(key.first, &run, holes) else {
             return Ok(());
         };
         if !self.filter.is_empty() {
-            self.drop_unwanted(step, &mut ahead)?;
+            self.drop_unwanted(step, &run, &mut ahead)?;
         }
-        let count = ahead.run.count;
-        if (0..count).any(|number| !ahead.is_settled(number)) {
+        if (0..ahead.count).any(|number| !ahead.is_settled(number)) {
             self.reader.push(ahead);
         }
         Ok(())
     }
 
     /// Settles the messages of a run that the filter does not want.
-    fn drop_unwanted(&mut self, step: &Step<'_>, ahead: &mut Ahead) -> Result<(), Fault> {
-        let payload = step.view.payload(ahead.run.payload)?;
+    fn drop_unwanted(
+        &mut self,
+        step: &Step<'_>,
+        run: &Run,
+        ahead: &mut Ahead,
+    ) -> Result<(), Fault> {
+        let payload = step.view.payload(run.payload)?;
         for (number, message) in (0..).zip(payload.messages()) {
             if !ahead.is_settled(number) && !self.wants(&message) {
                 ahead.settle(number);
                 let id = ahead.first.plus(number);
-                self.outbox.settle(ahead.run.strand, id, None);
+                self.outbox.settle(run.strand, id, None);
             }
         }
         Ok(())
@@ -114,7 +118,7 @@ impl Dispatcher {
         let mut lane = Lane::new(MessageId(row.position.0 + 1), last);
         lane.rewound = rewind::is_covered(&row, lane.next, self.first_of_term());
         lane.waiting = waiting;
-        lane.run = Some((first, run));
+        lane.run = Some(first);
         self.lanes.insert(strand, lane);
         self.refresh(strand);
         Ok(())

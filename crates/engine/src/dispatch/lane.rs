@@ -10,7 +10,6 @@ use model::{ClientId, MessageId, SessionId, Timestamp};
 
 use super::ready::Place;
 use super::{Credit, SessionKind};
-use crate::table::run::Run;
 
 /// Who has the outstanding messages of a lane.
 #[derive(Clone, Debug)]
@@ -48,8 +47,8 @@ pub(super) struct Lane {
     pub(super) waiting: Credit,
     /// In which queue it waits for a session.
     pub(super) place: Option<Place>,
-    /// The run that `next` is in, if it is at hand.
-    pub(super) run: Option<(MessageId, Run)>,
+    /// The run that `next` is probably in: saves a look into the index of the strand.
+    pub(super) run: Option<MessageId>,
 }
 
 /// Whether a lane can go on.
@@ -126,6 +125,18 @@ impl Lane {
         self.waiting.subtract(Credit::of(bytes));
     }
 
+    /// A message has a lease now.
+    pub(super) fn begin_lease(&mut self, message: MessageId) {
+        // Only what an exactly-once lane sends again has others behind it.
+        match self.outstanding.back() {
+            Some(last) if *last > message => {
+                let at = self.outstanding.partition_point(|id| *id < message);
+                self.outstanding.insert(at, message);
+            }
+            _ => self.outstanding.push_back(message),
+        }
+    }
+
     /// The lane goes back to a message. The leases that it thereby leaves behind are the caller's.
     pub(super) fn go_back(&mut self, to: MessageId) {
         if to < self.next {
@@ -145,13 +156,11 @@ impl Lane {
         }
     }
 
-    /// Messages up to `position` are settled. Whether that is news.
-    pub(super) fn settle_up_to(&mut self, position: MessageId) -> bool {
-        let news = position >= self.next;
-        if news {
+    /// Messages up to `position` are settled.
+    pub(super) fn settle_up_to(&mut self, position: MessageId) {
+        if position >= self.next {
             self.next = MessageId(position.0 + 1);
         }
-        news
     }
 
     pub(super) fn is_outstanding(&self, message: MessageId) -> bool {

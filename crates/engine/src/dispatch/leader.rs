@@ -392,29 +392,29 @@ impl Leader {
                 self.set_wake(subscription, wake);
             }
         }
-        self.propose(step)?;
+        self.cleaner.look_if_due(step)?;
+        self.propose(step);
         self.wake_up(step);
         Ok(())
     }
 
-    fn propose(&mut self, step: &mut Step<'_>) -> Result<(), Fault> {
+    fn propose(&mut self, step: &mut Step<'_>) {
         while self.proposals.may_propose() {
             let full_only = self.proposals.in_flight() >= EAGER_IN_FLIGHT_MAX;
             if full_only && !self.publishes.fill_an_entry() {
                 break;
             }
             let mut entry = Entry::new();
-            self.gather(step, &mut entry)?;
+            self.gather(step, &mut entry);
             if entry.is_empty() {
                 break;
             }
             self.proposals.propose(entry, step.out);
         }
-        Ok(())
     }
 
     /// Puts what waits into an entry. Publishes come last, so that they leave room to the rest.
-    fn gather(&mut self, step: &mut Step<'_>, entry: &mut Entry) -> Result<(), Fault> {
+    fn gather(&mut self, step: &mut Step<'_>, entry: &mut Entry) {
         for (request, command) in self.catalogue.drain(..) {
             entry.push(command, Waiting::Catalogue(request));
         }
@@ -429,14 +429,13 @@ impl Leader {
                 self.proposing.insert(subscription);
             }
         }
-        self.cleaner.propose(step, entry)?;
+        self.cleaner.propose(entry);
         while !entry.is_full()
             && let Some(request) = self.publishes.pop(step.now, entry.room(), step.out)
         {
             let waiting = Waiting::Publish(request.request);
             entry.push(publish::command(request), waiting);
         }
-        Ok(())
     }
 
     fn wake_up(&mut self, step: &mut Step<'_>) {

@@ -28,12 +28,21 @@ pub(super) struct Lease {
     pub(super) logged: bool,
     /// Its session has ended before the client confirmed it: that it runs out is no failure.
     pub(super) unconfirmed: bool,
-    /// Acks and extensions on their way through the log: it does not run out meanwhile.
-    pub(super) undecided: u32,
+    /// Acks of it on their way through the log: it does not run out meanwhile.
+    pub(super) acks: u32,
+    /// The same for changes of its deadline.
+    pub(super) changes: u32,
     /// Its failure is on its way through the log.
     pub(super) failing: bool,
-    /// Its time was over while it was undecided.
+    /// Its time was over before something was decided that was on its way.
     pub(super) overdue: bool,
+}
+
+impl Lease {
+    /// Whether something on its way through the log decides what becomes of it.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.acks > 0 || self.changes > 0 || self.failing
+    }
 }
 
 /// The live leases, by message: a message has one at most.

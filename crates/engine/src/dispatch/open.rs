@@ -88,6 +88,9 @@ impl Dispatcher {
         let Some(ended) = self.sessions.remove(session) else {
             return;
         };
+        if let Flow::Logging { deliveries, .. } = &ended.flow {
+            self.orphan(session, deliveries);
+        }
         // What a Pull was answered with is the client's until it runs out. A stream breaks at any
         // moment: of what the client never confirmed, nobody knows whether it arrived.
         if ended.kind == SessionKind::Stream {

@@ -33,7 +33,8 @@ pub(super) struct Reader {
 #[derive(Debug)]
 pub(super) struct Ahead {
     pub(super) first: MessageId,
-    pub(super) run: Run,
+    pub(super) count: u32,
+    bytes: u64,
     /// Which message of the run is next.
     pub(super) at: u32,
     /// Bit `n` of the words is message `n` of the run: it is settled, or not wanted.
@@ -89,7 +90,7 @@ impl Reader {
 
     /// Puts back what is left of the run whose turn it is.
     pub(super) fn put_back(&mut self, ahead: Ahead) {
-        if ahead.at < ahead.run.count {
+        if ahead.at < ahead.count {
             self.waiting.add(ahead.waiting());
             self.ahead.push_front(ahead);
         }
@@ -100,7 +101,7 @@ impl Reader {
         let after = self.ahead.partition_point(|ahead| ahead.first <= message);
         let before = after.checked_sub(1).map(|at| &mut self.ahead[at]);
         if let Some(ahead) = before
-            && message <= ahead.run.last(ahead.first)
+            && message <= ahead.first.plus(ahead.count - 1)
         {
             ahead.settle((message.counter() - ahead.first.counter()) as u32);
         }
@@ -113,7 +114,7 @@ impl Reader {
 }
 
 impl Ahead {
-    pub(super) fn new(first: MessageId, run: Run, holes: Option<Holes>) -> Option<Self> {
+    pub(super) fn new(first: MessageId, run: &Run, holes: Option<Holes>) -> Option<Self> {
         let settled = match holes {
             None => Vec::new(),
             Some(Holes::Some(words)) => words,
@@ -121,7 +122,8 @@ impl Ahead {
         };
         Some(Ahead {
             first,
-            run,
+            count: run.count,
+            bytes: run.bytes,
             at: 0,
             settled,
         })
@@ -142,8 +144,8 @@ impl Ahead {
 
     /// About what is left of the run.
     fn waiting(&self) -> Credit {
-        let messages = self.run.count - self.at;
-        let bytes = self.run.bytes * u64::from(messages) / u64::from(self.run.count);
+        let messages = self.count - self.at;
+        let bytes = self.bytes * u64::from(messages) / u64::from(self.count);
         Credit { messages, bytes }
     }
 }

@@ -16,7 +16,7 @@ impl Dispatcher {
         self.leases.set_deadline(message, None);
         let lease = self.leases.get_mut(message);
         let lease = lease.expect("callers have just seen the lease");
-        if lease.undecided > 0 || lease.failing {
+        if lease.is_undecided() {
             lease.overdue = true;
             return;
         }
@@ -148,6 +148,9 @@ impl Dispatcher {
         };
         let resume_at = self.back_off(now, message, cause, attempts);
         if !lease.in_lane {
+            for _ in 0..lease.acks {
+                self.loose.begin_ack(message);
+            }
             self.loose.insert(message, lease.bytes, resume_at);
             return;
         }

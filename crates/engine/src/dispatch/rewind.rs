@@ -23,6 +23,13 @@ pub(super) fn is_covered(row: &LaneRow, next: MessageId, term: Option<Term>) -> 
     term.is_some_and(covers)
 }
 
+/// Whether the log carried a rewind out. It does nothing where the position had passed its start:
+/// then marks further on are still there.
+fn took_effect(row: &LaneRow, rewind: &LaneRewind) -> bool {
+    let mut rewound = row.rewound.iter();
+    rewound.any(|entry| entry.from <= rewind.from && entry.generation >= rewind.generation)
+}
+
 impl Dispatcher {
     /// Lets a lane go back to `from`, in the log first.
     pub(super) fn rewind(&mut self, strand: KeyHash, lane: &mut Lane, from: MessageId) {
@@ -42,15 +49,16 @@ impl Dispatcher {
         step: &mut Step<'_>,
         lanes: &[LaneRewind],
     ) -> Result<(), Fault> {
-        for LaneRewind { strand, from, .. } in lanes {
-            let position = self.backlog(step).lane(*strand)?.position;
-            if let Some(lane) = self.lanes.get_mut(strand) {
+        for rewind in lanes {
+            let row = self.backlog(step).lane(rewind.strand)?;
+            if let Some(lane) = self.lanes.get_mut(&rewind.strand) {
                 lane.rewinding = false;
-                lane.rewound = true;
-                lane.sent = lane.sent.min(MessageId(from.0 - 1));
-                lane.marks = 0;
-                lane.settle_up_to(position);
-                self.refresh(*strand);
+                if took_effect(&row, rewind) {
+                    lane.rewound = true;
+                    lane.sent = lane.sent.min(MessageId(rewind.from.0 - 1));
+                }
+                self.pass_settled(step, rewind.strand)?;
+                self.refresh(rewind.strand);
             }
         }
         self.serve_held(step)

@@ -19,7 +19,7 @@ use crate::kv::ViewExt;
 use crate::shard::read;
 use crate::table::delivery::{Delivery, DeliveryKey};
 use crate::table::lane::Lane as LaneRow;
-use crate::table::run::Run;
+use crate::table::run::{Run, RunKey};
 
 /// Messages of one lane before the next lane has its turn. A Pull takes what it can, since the
 /// lane then waits until all of that is settled.
@@ -198,7 +198,7 @@ impl Dispatcher {
             lane.newest = lane.newest.max(last);
             let goes_on = self.send_run(step, to, batch, lane, (first, &run), &row, &mut quota)?;
             if lane.next <= last {
-                lane.run = Some((first, run));
+                lane.run = Some(first);
             }
             if !goes_on {
                 return Ok(());
@@ -241,7 +241,7 @@ impl Dispatcher {
                 }
                 Verdict::Send => {
                     self.send(step, to, batch, run, true, candidate);
-                    lane.outstanding.push_back(id);
+                    lane.begin_lease(id);
                     lane.holder = Some(to.holder.clone());
                     lane.sent = lane.sent.max(id);
                     lane.advance(id, bytes);
@@ -318,7 +318,12 @@ impl Dispatcher {
         let Some(mut ahead) = self.reader.pop() else {
             return self.fill(step);
         };
-        let (first, run) = (ahead.first, ahead.run.clone());
+        let first = ahead.first;
+        let topic = self.topic;
+        // Without its row the run is settled.
+        let Some(run) = step.view.row::<Run>(&RunKey { topic, first })? else {
+            return Ok(true);
+        };
         let attempts = self.attempts(step, first, run.last(first))?;
         let payload = step.view.payload(run.payload)?;
         for message in payload.messages().skip(ahead.at as usize) {
@@ -391,7 +396,8 @@ impl Dispatcher {
             extended: false,
             logged,
             unconfirmed: false,
-            undecided: 0,
+            acks: 0,
+            changes: 0,
             failing: false,
             overdue: false,
         };

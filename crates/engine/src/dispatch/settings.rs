@@ -39,7 +39,9 @@ impl Dispatcher {
         let unlogged = self.leases.iter_mut();
         let unlogged = unlogged.filter(|(_, lease)| !lease.logged && !lease.failing);
         for (message, lease) in unlogged {
-            lease.undecided += 1;
+            lease.changes += 1;
+            // Whatever ends it now follows the adoption through the log.
+            lease.logged = true;
             let deadline = lease.deadline.unwrap_or(step.now);
             self.outbox.adopt(Granted {
                 strand: lease.strand,
@@ -63,7 +65,7 @@ impl Dispatcher {
                 .leases
                 .of_delivery(adoption.message, adoption.generation);
             if let Some(lease) = lease {
-                lease.undecided -= 1;
+                lease.changes -= 1;
                 lease.logged = matches!(outcome, LeaseOutcome::Done { .. });
                 self.expire_if_overdue(step, adoption.message);
             }

@@ -32,6 +32,8 @@ pub(super) struct Cleaner {
     /// A step is on its way through the log.
     is_busy: bool,
     next_look: Timestamp,
+    /// What the last look has found.
+    found: Option<(Sweep, Cleaning)>,
     /// The strand to look at next.
     at: (Incarnation, KeyHash),
     /// The newest stamp that was seen in the log, and when it was seen.
@@ -50,6 +52,7 @@ impl Cleaner {
             detached,
             is_busy: false,
             next_look: now.plus(LOOK_EVERY),
+            found: None,
             at: (Incarnation(0), read::FIRST_STRAND),
             stamp: (Timestamp::ZERO, now),
         })
@@ -65,30 +68,31 @@ impl Cleaner {
         self.next_look
     }
 
-    /// Adds the next step to an entry, if one is due and none is under way.
-    pub(super) fn propose(&mut self, step: &Step<'_>, entry: &mut Entry) -> Result<(), Fault> {
-        if self.is_busy {
-            return Ok(());
+    /// Looks for what is too old, if it is time to.
+    pub(super) fn look_if_due(&mut self, step: &Step<'_>) -> Result<(), Fault> {
+        if self.next_look <= step.now {
+            self.next_look = step.now.plus(LOOK_EVERY);
+            self.found = self.look(step)?;
         }
-        let next = match self.detached.first().copied() {
-            Some((topic, subscription)) => {
-                let sweep = Sweep::Detached {
-                    topic,
-                    subscription,
-                };
-                Some((sweep, Cleaning::Detached(topic, subscription)))
-            }
-            None if self.next_look <= step.now => {
-                self.next_look = step.now.plus(LOOK_EVERY);
-                self.look(step)?
-            }
-            None => None,
-        };
-        if let Some((sweep, cleaning)) = next {
+        Ok(())
+    }
+
+    /// Adds the next step to an entry, if there is one and none is under way.
+    pub(super) fn propose(&mut self, entry: &mut Entry) {
+        if self.is_busy {
+            return;
+        }
+        let detached = self.detached.first().map(|&(topic, subscription)| {
+            let sweep = Sweep::Detached {
+                topic,
+                subscription,
+            };
+            (sweep, Cleaning::Detached(topic, subscription))
+        });
+        if let Some((sweep, cleaning)) = detached.or_else(|| self.found.take()) {
             self.is_busy = true;
             entry.push(Command::Sweep(sweep), Waiting::Cleaner(cleaning));
         }
-        Ok(())
     }
 
     /// A step is through the log.

@@ -35,13 +35,16 @@ impl<'v> Walk<'v> {
         }
     }
 
-    /// The next run, or `known` if that is the one.
+    /// The next run; `hint` is the first message of what is probably the one.
     pub(super) fn next(
         &mut self,
-        known: Option<(MessageId, Run)>,
+        hint: Option<MessageId>,
     ) -> Result<Option<(MessageId, Run)>, Fault> {
-        let here = known.filter(|(first, run)| *first <= self.at && self.at <= run.last(*first));
-        let found = match here {
+        let hinted = match hint.filter(|first| *first <= self.at) {
+            Some(first) => self.run(first)?.map(|run| (first, run)),
+            None => None,
+        };
+        let found = match hinted.filter(|(first, run): &(_, Run)| self.at <= run.last(*first)) {
             Some(found) => Some(found),
             None => self.look_up()?,
         };
@@ -52,27 +55,30 @@ impl<'v> Walk<'v> {
     }
 
     fn look_up(&mut self) -> Result<Option<(MessageId, Run)>, Fault> {
+        let (view, topic, strand, at) = (self.view, self.topic, self.strand, self.at);
         if self.index.is_none() {
-            let (view, topic, strand, at) = (self.view, self.topic, self.strand, self.at);
             self.index = Some(Box::new(read::strand_runs(view, topic, strand, at)));
             if let Some((key, row)) = read::strand_run_floor(view, topic, strand, at)?
                 && key.first < at
                 && at <= row.last(key.first)
+                && let Some(run) = self.run(key.first)?
             {
-                return self.run(key.first).map(Some);
+                return Ok(Some((key.first, run)));
             }
         }
-        match self.index.as_mut().and_then(Iterator::next).transpose()? {
-            Some((key, _)) => self.run(key.first).map(Some),
-            None => Ok(None),
+        while let Some(row) = self.index.as_mut().and_then(Iterator::next) {
+            let (key, _) = row?;
+            if let Some(run) = self.run(key.first)? {
+                return Ok(Some((key.first, run)));
+            }
         }
+        Ok(None)
     }
 
-    fn run(&self, first: MessageId) -> Result<(MessageId, Run), Fault> {
+    /// The run that begins with a message; without its row it is settled.
+    fn run(&self, first: MessageId) -> Result<Option<Run>, Fault> {
         let topic = self.topic;
-        let run = self.view.row(&RunKey { topic, first })?;
-        let run = run.ok_or_else(|| Fault::Missing(format!("run {first} of topic {topic}")))?;
-        Ok((first, run))
+        self.view.row(&RunKey { topic, first })
     }
 }
 

@@ -176,7 +176,10 @@ pub fn next_of_strand(
     if let Some((key, run)) = strand_run_floor(view, topic, strand, after)?
         && after < run.last(key.first)
     {
-        return Ok(Some(after.plus(1)));
+        // `after` need not be the id of a message.
+        let step = key.first.plus(1).0 - key.first.0;
+        let passed = (after.0 - key.first.0) / step + 1;
+        return Ok(Some(key.first.plus(passed as u32)));
     }
     let next = strand_runs(view, topic, strand, MessageId(after.0 + 1)).next();
     Ok(next.transpose()?.map(|(key, _)| key.first))
