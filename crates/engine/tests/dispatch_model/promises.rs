@@ -1,0 +1,418 @@
+//! What was promised, judged by what was published, delivered and answered. One plain state per
+//! message, no index, nothing clever.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::dispatch::{AckReply, Delivered, ModifyReply, SessionKind};
+use engine::kv::ViewExt;
+use engine::kv::memory::MemoryView;
+use engine::shard::Backlog;
+use engine::subscription::SubscriptionSettings;
+use engine::table::attachment::{Attachment, AttachmentKey};
+use engine::table::lane::Lane;
+use model::limits::ENDED_SESSION_RELEASE;
+use model::{AckId, Generation, KeyHash, MessageId, SessionId, Timestamp};
+
+use crate::bench::{self, Heard};
+
+/// How soon what can be delivered is delivered.
+const WITHIN: Duration = Duration::from_secs(1);
+
+struct Lease {
+    generation: Generation,
+    session: SessionId,
+    batch: u64,
+    deadline: Timestamp,
+    extended: bool,
+    exactly_once: bool,
+    /// An older id was acknowledged: that may have settled the message, and ended this lease.
+    doubtful: bool,
+}
+
+/// What is known of a session.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) kind: SessionKind,
+    pub(crate) client: Option<String>,
+    pub(crate) deadline: Duration,
+}
+
+pub(crate) struct Promises {
+    pub(crate) settings: SubscriptionSettings,
+    /// Whether it was ever exactly-once: then marks may be passed over.
+    ever_exactly_once: bool,
+    /// The strand of each wanted message, if it is in a lane.
+    strand_of: BTreeMap<MessageId, Option<KeyHash>>,
+    by_text: BTreeMap<String, MessageId>,
+    /// The wanted messages of each key, in publish order.
+    strands: BTreeMap<KeyHash, Vec<MessageId>>,
+    /// The message of each key that was delivered last.
+    last: BTreeMap<KeyHash, MessageId>,
+    leases: BTreeMap<MessageId, Lease>,
+    latest: BTreeMap<MessageId, Generation>,
+    deliveries: BTreeMap<MessageId, u32>,
+    leader_changes: u32,
+    now: Timestamp,
+    /// When deliveries failed.
+    failed: BTreeMap<MessageId, Timestamp>,
+    /// Acks that are not answered yet.
+    unanswered: BTreeMap<AckId, u32>,
+    /// The same of shorter and longer deadlines.
+    unanswered_changes: Vec<(AckId, Timestamp)>,
+    /// Nacked while an ack was not answered yet.
+    nacked_meanwhile: BTreeSet<AckId>,
+    /// Acknowledged with the id of the latest delivery.
+    acknowledged: BTreeSet<MessageId>,
+    pub(crate) sessions: BTreeMap<SessionId, Known>,
+}
+
+impl Promises {
+    pub(crate) fn new(settings: SubscriptionSettings) -> Self {
+        Promises {
+            ever_exactly_once: settings.exactly_once,
+            settings,
+            strand_of: BTreeMap::new(),
+            by_text: BTreeMap::new(),
+            strands: BTreeMap::new(),
+            last: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
+            leader_changes: 0,
+            now: Timestamp::ZERO,
+            failed: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
+            unanswered_changes: Vec::new(),
+            nacked_meanwhile: BTreeSet::new(),
+            acknowledged: BTreeSet::new(),
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn change_settings(&mut self, settings: SubscriptionSettings) {
+        self.ever_exactly_once |= settings.exactly_once;
+        self.settings = settings;
+    }
+
+    pub(crate) fn published(&mut self, key: &str, ids: &[MessageId], texts: &[String]) {
+        let strand = (self.settings.ordered && !key.is_empty()).then(|| bench::key(key));
+        for (id, text) in ids.iter().zip(texts) {
+            self.strand_of.insert(*id, strand);
+            self.by_text.insert(text.clone(), *id);
+            if let Some(strand) = strand {
+                self.strands.entry(strand).or_default().push(*id);
+            }
+        }
+    }
+
+    /// Time has passed. An ack or extension that came in time decides, when it is answered.
+    pub(crate) fn expire(&mut self, now: Timestamp) {
+        self.now = now;
+        while let Some(message) = self.first_expired(now) {
+            self.fail(message);
+        }
+    }
+
+    fn first_expired(&self, now: Timestamp) -> Option<MessageId> {
+        let is_asked = |message, lease: &Lease| {
+            let changes = self.unanswered_changes.iter().map(|(id, _)| id);
+            let mut asked = self.unanswered.keys().chain(changes);
+            asked.any(|id| id.message == message && id.generation == lease.generation)
+        };
+        let mut leases = self.leases.iter();
+        let expired =
+            leases.find(|(message, lease)| lease.deadline <= now && !is_asked(**message, lease));
+        expired.map(|(message, _)| *message)
+    }
+
+    pub(crate) fn sent_ack(&mut self, id: AckId) {
+        *self.unanswered.entry(id).or_default() += 1;
+    }
+
+    pub(crate) fn nacked(&mut self, id: &AckId) {
+        if self.unanswered.contains_key(id) {
+            // The ack that came first decides.
+            self.nacked_meanwhile.insert(*id);
+        } else if self.is_latest_lease(id) {
+            self.fail(id.message);
+        }
+    }
+
+    pub(crate) fn session_closed(
+        &mut self,
+        session: SessionId,
+        now: Timestamp,
+        returned: &[Delivered],
+    ) {
+        for delivery in returned {
+            self.nacked(&delivery.ack);
+        }
+        if self.sessions[&session].kind == SessionKind::Stream {
+            for lease in self.leases.values_mut() {
+                if lease.session == session && !lease.extended {
+                    lease.deadline = lease.deadline.min(now.plus(ENDED_SESSION_RELEASE));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn sent_change(&mut self, id: AckId, deadline: Timestamp) {
+        self.unanswered_changes.push((id, deadline));
+    }
+
+    pub(crate) fn leader_changed(&mut self) {
+        self.leader_changes += 1;
+        // They may have been carried out.
+        for (id, deadline) in std::mem::take(&mut self.unanswered_changes) {
+            if self.is_latest_lease(&id)
+                && let Some(lease) = self.leases.get_mut(&id.message)
+            {
+                lease.deadline = lease.deadline.min(deadline);
+            }
+        }
+        self.unanswered.clear();
+        self.nacked_meanwhile.clear();
+        let exactly_once = self.settings.exactly_once;
+        self.leases
+            .retain(|_, lease| exactly_once && lease.exactly_once);
+    }
+
+    pub(crate) fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Delivered {
+                session,
+                batch,
+                delivery,
+                at,
+                lane,
+                settled,
+            } => {
+                self.expire(at);
+                self.delivered(session, batch, &delivery, at);
+                match self.strand_of[&delivery.ack.message] {
+                    Some(strand) => self.judge_lane(strand, session, batch, &delivery, &lane),
+                    None => assert!(!settled, "P5: {} is settled", delivery.ack.message),
+                }
+            }
+            Heard::Acknowledged(id, reply) => self.answered(&id, reply),
+            Heard::Modified(id, duration, reply, at) => self.modified(&id, duration, reply, at),
+            Heard::Forwarded(message) => self.forwarded(&bench::data(&message)),
+        }
+    }
+
+    fn delivered(&mut self, session: SessionId, batch: u64, delivery: &Delivered, at: Timestamp) {
+        let (message, generation) = (delivery.ack.message, delivery.ack.generation);
+        assert!(
+            self.strand_of.contains_key(&message),
+            "{message} is not wanted"
+        );
+        let latest = self.latest.insert(message, generation);
+        assert!(latest < Some(generation), "P6: ids of {message} grow");
+        *self.deliveries.entry(message).or_default() += 1;
+        let lease = Lease {
+            generation,
+            session,
+            batch,
+            deadline: at.plus(self.sessions[&session].deadline),
+            extended: false,
+            exactly_once: self.settings.exactly_once,
+            doubtful: false,
+        };
+        let leased = self.leases.insert(message, lease);
+        assert!(
+            leased.is_none_or(|lease| lease.doubtful),
+            "{message} is delivered during its lease"
+        );
+        // Of a lane only what is behind a redelivery comes again.
+        let comes_by_itself = self.strand_of[&message].is_none_or(|strand| {
+            let last = self.last.get(&strand);
+            last.is_none_or(|last| message <= *last)
+        });
+        let acknowledged = self.acknowledged.remove(&message);
+        assert!(
+            !acknowledged || !comes_by_itself,
+            "P5: {message} comes again after its ack"
+        );
+    }
+
+    fn judge_lane(
+        &mut self,
+        strand: KeyHash,
+        session: SessionId,
+        batch: u64,
+        delivery: &Delivered,
+        lane: &Lane,
+    ) {
+        let message = delivery.ack.message;
+        let passed = |id: MessageId| match self.ever_exactly_once {
+            true => lane.covers(id),
+            false => id <= lane.position,
+        };
+        assert!(!passed(message), "P5: {message} is settled");
+        let last = self.last.get(&strand).copied();
+        let messages = &self.strands[&strand];
+        let skipped = messages
+            .iter()
+            .filter(|id| last.is_none_or(|last| **id > last) && **id < message);
+        for id in skipped {
+            assert!(passed(*id), "P2: {message} comes before {id}");
+        }
+        if !self.ever_exactly_once {
+            let marked = |(_, end): &(MessageId, MessageId)| *end >= message;
+            assert!(
+                !lane.marks.iter().any(marked),
+                "P3: an old ack of a later one counts"
+            );
+        }
+        for (id, lease) in self.leases.range(..message) {
+            // The answer to an ack may be lost with a leader.
+            if self.strand_of[id] != Some(strand) || passed(*id) {
+                continue;
+            }
+            assert!(
+                self.is_same_client(lease.session, session),
+                "{message} goes to another than {id}"
+            );
+            let same_batch = lease.batch == batch;
+            assert!(
+                same_batch || self.sessions[&session].kind == SessionKind::Stream,
+                "a Pull gets {message} while {id} is outstanding"
+            );
+        }
+        self.last.insert(strand, message);
+    }
+
+    fn answered(&mut self, id: &AckId, reply: AckReply) {
+        let latest = self.latest.get(&id.message) == Some(&id.generation);
+        let unanswered = self.unanswered.get_mut(id).expect("it was asked");
+        *unanswered -= 1;
+        if *unanswered == 0 {
+            self.unanswered.remove(id);
+            if self.nacked_meanwhile.remove(id) && reply != AckReply::Acknowledged {
+                self.nacked(id);
+            }
+        }
+        if reply == AckReply::Superseded && latest {
+            // The client was told that the message comes again.
+            self.leases.remove(&id.message);
+        }
+        if reply == AckReply::Acknowledged {
+            if latest {
+                self.acknowledged.insert(id.message);
+            }
+            // An older id settles a message that waits for no other.
+            if latest || self.strand_of[&id.message].is_none() {
+                self.leases.remove(&id.message);
+            } else if let Some(lease) = self.leases.get_mut(&id.message) {
+                lease.doubtful = true;
+            }
+        }
+    }
+
+    fn modified(&mut self, id: &AckId, to: Duration, reply: ModifyReply, now: Timestamp) {
+        let answered = self
+            .unanswered_changes
+            .iter()
+            .position(|(asked, _)| asked == id);
+        answered.map(|at| self.unanswered_changes.remove(at));
+        let extended = !to.is_zero() && reply == ModifyReply::Modified;
+        if extended
+            && self.is_latest_lease(id)
+            && let Some(lease) = self.leases.get_mut(&id.message)
+        {
+            lease.deadline = now.plus(to);
+            lease.extended = true;
+        }
+        self.expire(now);
+    }
+
+    fn forwarded(&mut self, text: &str) {
+        let message = self.by_text[text];
+        let policy = self.settings.dead_letter.as_ref();
+        if let Some(policy) = policy {
+            let deliveries = self.deliveries.get(&message).copied().unwrap_or(0);
+            // A leader may end between the log and the sending of a delivery.
+            assert!(
+                deliveries + self.leader_changes >= policy.attempts_max,
+                "{message} is dead after {deliveries} deliveries"
+            );
+        }
+        self.leases.remove(&message);
+    }
+
+    /// With ample credit, and everything under way done: what could be delivered has been.
+    pub(crate) fn nothing_is_forgotten(&self, view: &MemoryView) {
+        let backlog = self.backlog(view);
+        let held_back = |message| {
+            let logged = backlog.delivery(message).unwrap();
+            let failed = self.failed.get(&message);
+            self.leases.contains_key(&message)
+                || logged.is_some_and(|row| row.lease.is_some())
+                || failed.is_some_and(|at| at.plus(WITHIN) > self.now)
+        };
+        for (message, strand) in &self.strand_of {
+            if strand.is_none() && !self.is_settled(view, *message) {
+                assert!(held_back(*message), "P10: {message} is forgotten");
+            }
+        }
+        for (strand, messages) in &self.strands {
+            let position = backlog.lane(*strand).unwrap().position;
+            let mut waiting = messages.iter().filter(|message| **message > position);
+            let head = waiting.clone().next();
+            let any_held = waiting.any(|message| held_back(*message));
+            assert!(head.is_none() || any_held, "P10: {head:?} is forgotten");
+        }
+    }
+
+    /// Messages that are not settled.
+    pub(crate) fn unsettled(&self, view: &MemoryView) -> Vec<MessageId> {
+        let unsettled = self.strand_of.keys().copied();
+        unsettled
+            .filter(|message| !self.is_settled(view, *message))
+            .collect()
+    }
+
+    fn is_settled(&self, view: &MemoryView, message: MessageId) -> bool {
+        match self.strand_of[&message] {
+            Some(strand) => {
+                let lane = self.backlog(view).lane(strand).unwrap();
+                message <= lane.position
+            }
+            None => self.backlog(view).is_settled(message).unwrap(),
+        }
+    }
+
+    fn backlog<'v>(&self, view: &'v MemoryView) -> Backlog<'v> {
+        let key = AttachmentKey {
+            topic: bench::TOPIC,
+            subscription: bench::SUB,
+        };
+        let attachment: Attachment = view.row(&key).unwrap().expect("it is attached");
+        Backlog::of(view, key, Arc::new(attachment))
+    }
+
+    fn is_same_client(&self, one: SessionId, other: SessionId) -> bool {
+        let client = |session| self.sessions[&session].client.clone();
+        one == other || (client(one).is_some() && client(one) == client(other))
+    }
+
+    fn is_latest_lease(&self, id: &AckId) -> bool {
+        let lease = self.leases.get(&id.message);
+        lease.is_some_and(|lease| lease.generation == id.generation)
+    }
+
+    /// A lease is over, and with it, without exactly-once, those behind it in its lane.
+    fn fail(&mut self, message: MessageId) {
+        self.failed.insert(message, self.now);
+        self.leases.remove(&message);
+        let strand = self.strand_of[&message];
+        if let Some(strand) = strand {
+            let strand_of = &self.strand_of;
+            self.leases.retain(|id, lease| {
+                strand_of[id] != Some(strand) || *id < message || lease.exactly_once
+            });
+        }
+    }
+}
