@@ -10,6 +10,7 @@ use engine::table::run::PayloadAt;
 
 use crate::backend::batch::{Batch, Durability};
 use crate::core::Core;
+use crate::entry::Position;
 use crate::fault::WriteFault;
 use crate::group::Group;
 use crate::key::{self, Column};
@@ -18,6 +19,9 @@ use crate::key::{self, Column};
 const ROUND: Duration = Duration::from_secs(1);
 /// Payloads that one batch removes: it must not hold up the writer.
 const GARBAGE_BATCH: usize = 1_000;
+
+/// A group, how far it is, and which payloads can go.
+type Noted = (Arc<Group>, Option<Position>, Vec<PayloadAt>);
 
 /// What waits to be flushed.
 #[derive(Default)]
@@ -50,7 +54,8 @@ impl Core {
         self.health.check()?;
         let bytes = self.flush.bytes.load(Ordering::Acquire);
         // What is noted here was written before, so the flush takes it along.
-        let noted: Vec<_> = self.used_groups().into_iter().map(noted).collect();
+        let groups = self.used_groups().into_iter();
+        let noted: Vec<_> = groups.map(|group| self.note(group)).collect();
         self.backend
             .flush_state()
             .map_err(|error| self.health.fail(&error))?;
@@ -118,6 +123,19 @@ impl Core {
         !*closed && self.health.check().is_ok()
     }
 
+    /// How far a group is, and which payloads can go: those that its state no longer refers to, as
+    /// far as their entries are gone too. An entry that is still there may be asked for by a
+    /// replica that lags, and then it must be whole.
+    fn note(&self, group: Arc<Group>) -> Noted {
+        let purged = self.purged_for_good(&group);
+        let mut progress = group.progress();
+        let applied = progress.applied.as_ref().map(|applied| applied.at);
+        let gone = |at: &mut PayloadAt| Some(at.index) <= purged;
+        let garbage = progress.garbage.extract_if(.., gone).collect();
+        drop(progress);
+        (group, applied, garbage)
+    }
+
     /// Removes payloads that the flushed state does not refer to, then the rows that say so. In
     /// this order: the next flush brings the removals to the disk before the end of those rows, so
     /// no payload is forgotten.
@@ -136,15 +154,4 @@ impl Core {
             .and_then(|()| self.backend.write(rows, Durability::Unlogged))
             .map_err(|error| self.health.fail(&error))
     }
-}
-
-type Noted = (Arc<Group>, Option<crate::Position>, Vec<PayloadAt>);
-
-/// How far a group is, and what it has let go of.
-fn noted(group: Arc<Group>) -> Noted {
-    let mut progress = group.progress();
-    let applied = progress.applied.as_ref().map(|applied| applied.at);
-    let garbage = std::mem::take(&mut progress.garbage);
-    drop(progress);
-    (group, applied, garbage)
 }

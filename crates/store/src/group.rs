@@ -31,7 +31,8 @@ pub(crate) struct Progress {
     pub(crate) applied: Option<Applied>,
     /// What is applied after any crash.
     pub(crate) flushed: Option<Position>,
-    /// Payloads that the state no longer refers to, once it is flushed.
+    /// Payloads that the state no longer refers to, once it is flushed, and whose entries are maybe
+    /// still there.
     pub(crate) garbage: Vec<PayloadAt>,
 }
 

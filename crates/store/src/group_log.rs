@@ -24,6 +24,8 @@ pub(crate) struct Log {
     /// The newest entries, without a gap up to the last one. Those that are not written yet, and
     /// those that are not applied yet as far as there is room.
     pub(crate) recent: VecDeque<Recent>,
+    /// When the last purge is written, if there was one since the store was opened.
+    pub(crate) purging: Option<Ticket>,
     /// Rows up to and with this index were deleted.
     pub(crate) deleted_through: Option<u64>,
     /// Bytes appended since rows were deleted last, or `None` when that is unknown.
@@ -67,6 +69,7 @@ impl Log {
             vote: rows.get(Column::Meta, &key::meta(id, Mark::Vote))?,
             committed: read_position(rows, id, Mark::Committed)?,
             recent: VecDeque::new(),
+            purging: None,
             deleted_through: None,
             undeleted_bytes: None,
         })

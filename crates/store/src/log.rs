@@ -97,7 +97,9 @@ impl Core {
             let (from, to) = (key::log(id, gone.start), key::log(id, gone.end));
             batch.delete_range(Column::Log, from, to);
         }
-        self.hand_over(log, batch, done);
+        log.purging = Some(self.writer.submit(batch, done));
+        drop(log);
+        self.writer.take_turn();
     }
 
     pub(crate) fn log_bounds(&self, id: GroupId) -> Result<LogBounds, Fault> {
@@ -110,6 +112,16 @@ impl Core {
 
     pub(crate) fn committed(&self, id: GroupId) -> Result<Option<Position>, Fault> {
         Ok(self.group(id)?.log().committed)
+    }
+
+    /// The last index whose entry is gone for good, after any crash too.
+    pub(crate) fn purged_for_good(&self, group: &Group) -> Option<u64> {
+        let log = group.log();
+        let purged = log.bounds.purged?.index;
+        let written = log
+            .purging
+            .is_none_or(|ticket| self.writer.is_written(ticket));
+        written.then_some(purged)
     }
 
     /// Lets go of entries in memory that were applied. They are written.

@@ -23,14 +23,11 @@ impl Core {
     ) -> Result<Vec<LogEntry>, Fault> {
         let group = self.group(id)?;
         loop {
-            let (stored, recent) = plan_read(&group.log(), range.clone());
-            let mut room = Room {
-                bytes: bytes_max,
-                empty: true,
-            };
+            let (stored, recent) = plan_read(&group.log(), range.clone(), bytes_max);
+            let mut room = Room::new(bytes_max);
             let mut entries = self.read_stored(id, stored.clone(), payloads, &mut room);
             if matches!(&entries, Err(Fault::Missing(_)))
-                && plan_read(&group.log(), range.clone()).0 != stored
+                && plan_read(&group.log(), range.clone(), 0).0 != stored
             {
                 // Purged or cut meanwhile: the entries are not missing.
                 continue;
@@ -113,6 +110,10 @@ struct Room {
 }
 
 impl Room {
+    fn new(bytes: usize) -> Self {
+        Room { bytes, empty: true }
+    }
+
     /// Whether an entry still fits. The first does, and after one that does not none does.
     fn take(&mut self, weight: usize) -> bool {
         let fits = self.empty || weight <= self.bytes;
@@ -125,14 +126,17 @@ impl Room {
     }
 }
 
-/// Which part of a range is on disk, and the rest from memory.
-fn plan_read(log: &Log, range: Range<u64>) -> (Range<u64>, Vec<LogEntry>) {
+/// Which part of a range is on disk, and the rest from memory, as far as there can be room for it.
+fn plan_read(log: &Log, range: Range<u64>, bytes_max: usize) -> (Range<u64>, Vec<LogEntry>) {
     let start = range.start.max(log.first);
     let end = range.end.min(log.end());
     let border = log.recent_first().clamp(start.min(end), end);
+    let mut room = Room::new(bytes_max);
     let recent = (border.max(start)..end)
         .filter_map(|index| log.recent(index))
-        .map(|recent| recent.entry.clone())
+        .map(|recent| &recent.entry)
+        .take_while(|entry| room.take(entry.weight()))
+        .cloned()
         .collect();
     (start..border, recent)
 }

@@ -107,6 +107,8 @@ impl Store {
     /// Appends entries behind the last one. They can be read when this returns; `done` is told
     /// when they are on the disk. Appends of one group become durable in order.
     ///
+    /// Waits when more than [`crate::settings::Limits::queue_bytes`] wait already.
+    ///
     /// # Panics
     /// When the first entry does not follow the last one of the log, or they have gaps. A log
     /// without entry or purge mark begins anywhere.
@@ -133,8 +135,8 @@ impl Store {
         self.core.truncate_after(group, index, done);
     }
 
-    /// Removes all entries up to and with `through`. Their payloads stay: the state refers to
-    /// them.
+    /// Removes all entries up to and with `through`. Their payloads stay until no row of the state
+    /// refers to them either.
     ///
     /// # Panics
     /// When the state on disk has not applied `through`: see [`Store::flushed_applied`].
@@ -225,7 +227,7 @@ impl Store {
     }
 
     /// Brings the state of all groups to the disk, then removes payloads that it no longer refers
-    /// to. Happens by itself after [`crate::settings::Limits::flush_bytes`] or `flush_after`; with
+    /// to and whose entries are purged. Happens by itself after [`crate::settings::Limits::flush_bytes`] or `flush_after`; with
     /// a disk in memory only after the former.
     ///
     /// # Errors

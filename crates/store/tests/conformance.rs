@@ -40,6 +40,7 @@ on_both_disks!(
     unflushed_state_goes_back_to_the_flush,
     much_state_is_flushed_by_itself,
     garbage_goes_after_the_flush,
+    an_entry_keeps_its_payloads_until_it_is_purged,
     garbage_of_an_earlier_life_goes_too,
     writes_of_a_group_are_done_in_order,
     a_disk_is_one_store_s_at_a_time,
@@ -324,6 +325,8 @@ fn garbage_goes_after_the_flush(mut rig: Rig) {
         vec![entry(1, 0, &["a", "b"]), entry(1, 1, &[])],
     );
     store.write_state(GROUP, applied(1, 0), rows(&[])).unwrap();
+    store.flush_state().unwrap();
+    purge(&store, GROUP, 1, 0);
     store
         .write_state(GROUP, applied(1, 1), garbage(at(1, 0, 1)))
         .unwrap();
@@ -343,6 +346,28 @@ fn garbage_goes_after_the_flush(mut rig: Rig) {
     );
 }
 
+fn an_entry_keeps_its_payloads_until_it_is_purged(mut rig: Rig) {
+    rig.limits().payload_cache_bytes = 0;
+    let store = rig.first_start();
+    append(&store, GROUP, entries(1, 0..3));
+    store
+        .write_state(GROUP, applied(1, 2), garbage(at(1, 1, 0)))
+        .unwrap();
+    store.flush_state().unwrap();
+    let store = rig.crash(store);
+    store.flush_state().unwrap();
+    assert_eq!(
+        whole_log(&store, GROUP),
+        entries(1, 0..3),
+        "for a replica that lags"
+    );
+    purge(&store, GROUP, 1, 1);
+    store.flush_state().unwrap();
+    let view = store.view(GROUP).unwrap();
+    assert!(matches!(view.payload(at(1, 1, 0)), Err(Fault::Missing(_))));
+    assert_eq!(whole_log(&store, GROUP), entries(1, 2..3));
+}
+
 fn garbage_of_an_earlier_life_goes_too(mut rig: Rig) {
     rig.limits().payload_cache_bytes = 0;
     let store = rig.first_start();
@@ -350,6 +375,8 @@ fn garbage_of_an_earlier_life_goes_too(mut rig: Rig) {
     store
         .write_state(GROUP, applied(1, 0), garbage(at(1, 0, 1)))
         .unwrap();
+    store.flush_state().unwrap();
+    purge(&store, GROUP, 1, 0);
     store.flush_state().unwrap();
     // The state forgets that the row went, and maybe that the payload did.
     let store = rig.crash(store);

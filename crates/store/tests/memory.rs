@@ -111,6 +111,8 @@ fn a_power_loss_takes_only_what_was_not_synced() {
         store
             .write_state(GROUP, applied(1, 0), garbage(at(1, 0, 0)))
             .unwrap();
+        store.flush_state().unwrap();
+        purge(&store, GROUP, 1, 0);
         // Removes the payload, which is not synced.
         store.flush_state().unwrap();
         disk.lose_power(seed);
