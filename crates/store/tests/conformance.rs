@@ -43,6 +43,8 @@ on_both_disks!(
     an_entry_keeps_its_payloads_until_it_is_purged,
     garbage_of_an_earlier_life_goes_too,
     writes_of_a_group_are_done_in_order,
+    a_full_queue_waits_and_loses_nothing,
+    the_last_handle_may_go_when_a_write_is_done,
     a_disk_is_one_store_s_at_a_time,
     an_empty_disk_is_no_node,
     a_node_s_disk_is_not_made_new,
@@ -403,6 +405,32 @@ fn writes_of_a_group_are_done_in_order(rig: Rig) {
     store.truncate_after(GROUP, 100, note(200));
     wait_until("the last write", || order.lock().unwrap().len() == 201);
     assert_eq!(*order.lock().unwrap(), (0..=200).collect::<Vec<_>>());
+}
+
+fn a_full_queue_waits_and_loses_nothing(mut rig: Rig) {
+    rig.limits().queue_bytes = 100;
+    rig.limits().batch_bytes = 300;
+    let store = rig.first_start();
+    for index in 0..300 {
+        store.append(GROUP, entries(1, index..index + 1), Box::new(|_| {}));
+    }
+    append(&store, GROUP, entries(1, 300..301));
+    let store = rig.crash(store);
+    assert_eq!(whole_log(&store, GROUP), entries(1, 0..301));
+}
+
+fn the_last_handle_may_go_when_a_write_is_done(rig: Rig) {
+    let store = rig.first_start();
+    let last = store.clone();
+    store.append(GROUP, entries(1, 0..1), Box::new(move |_| drop(last)));
+    drop(store);
+    let mut reopened = None;
+    wait_until("the end of the store", || {
+        reopened = rig.open(Start::Existing).ok();
+        reopened.is_some()
+    });
+    let reopened = reopened.expect("it was waited for");
+    assert_eq!(whole_log(&reopened, GROUP), entries(1, 0..1));
 }
 
 fn a_disk_is_one_store_s_at_a_time(rig: Rig) {
