@@ -1,1 +1,89 @@
 //! The way: which shard, which node, at most two hops.
+//!
+//! A [`Router`] turns names into incarnations by this node's catalogue, finds the shard of a
+//! message, and carries the call to the shard's leader. What clients pull goes through a
+//! [`session::Session`], which brings the shards' deliveries together.
+
+pub mod acknowledge;
+pub mod credit;
+mod dead_letter;
+pub mod publish;
+mod resolve;
+pub mod session;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use model::{ClusterSecret, NodeId, ShardNumber};
+use replica::shard::ForwardRequest;
+use replica::{ControlClient, ShardClient};
+use tokio::sync::mpsc;
+
+pub use publish::PublishError;
+/// Why a shard did not store a publish, and why a group does not answer.
+pub use replica::{Unavailable, shard::PublishError as ShardError};
+pub use resolve::ResolveError;
+pub use session::Open;
+
+/// The way from any frontend to the shards. Cheap to clone.
+#[derive(Clone)]
+pub struct Router {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    node: NodeId,
+    secret: ClusterSecret,
+    control: ControlClient,
+    shards: BTreeMap<ShardNumber, ShardClient>,
+    sessions: AtomicU64,
+    unkeyed: AtomicUsize,
+}
+
+impl Router {
+    /// A router over this node's groups.
+    ///
+    /// `first_session` is greater than every session number that this node has used, over all of
+    /// its restarts; the wall clock in microseconds will do.
+    #[must_use]
+    pub fn new(
+        node: NodeId,
+        secret: ClusterSecret,
+        control: ControlClient,
+        shards: BTreeMap<ShardNumber, ShardClient>,
+        first_session: u64,
+    ) -> Self {
+        assert!(
+            !shards.is_empty(),
+            "a cluster is founded with at least one shard"
+        );
+        Router {
+            inner: Arc::new(Inner {
+                node,
+                secret,
+                control,
+                shards,
+                sessions: AtomicU64::new(first_session),
+                unkeyed: AtomicUsize::new(0),
+            }),
+        }
+    }
+
+    /// The key of the cluster's hashes.
+    #[must_use]
+    pub fn secret(&self) -> ClusterSecret {
+        self.inner.secret
+    }
+
+    /// The catalogue, to read and to change.
+    #[must_use]
+    pub fn control(&self) -> &ControlClient {
+        &self.inner.control
+    }
+
+    /// Publishes the dead letters that the shards of this node hand over, until they are gone.
+    pub async fn forward_dead_letters(self, requests: mpsc::Receiver<ForwardRequest>) {
+        dead_letter::forward_all(self, requests).await;
+    }
+}

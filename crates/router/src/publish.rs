@@ -1,0 +1,79 @@
+//! A publish on its way to a shard.
+
+use std::sync::atomic::Ordering;
+
+use engine::Fault;
+use model::run::RunPayload;
+use model::{KeyHash, MessageId, ShardNumber, TopicName};
+use replica::ShardClient;
+use thiserror::Error;
+use tokio::time::Instant;
+
+use crate::Router;
+
+/// Why a publish was not answered with ids.
+#[derive(Debug, Error)]
+pub enum PublishError {
+    /// *Refused*: there is no such topic.
+    #[error("Resource not found (resource={}).", .0.id())]
+    NotFound(TopicName),
+    /// *Refused*, or *unknown*, as the cause says.
+    #[error(transparent)]
+    Shard(#[from] replica::shard::PublishError),
+    /// The catalogue can't be read.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Router {
+    /// Publishes the messages of one request, which have one ordering key or none (an empty one),
+    /// and gives the id of the first; the others count up from it.
+    ///
+    /// # Errors
+    /// [`PublishError`]; after a deadline has passed nothing is stored any more.
+    pub async fn publish(
+        &self,
+        topic: &TopicName,
+        ordering_key: &str,
+        payload: RunPayload,
+        deadline: Option<Instant>,
+    ) -> Result<MessageId, PublishError> {
+        let found = self.topic(topic)?;
+        let topic = found.ok_or_else(|| PublishError::NotFound(topic.clone()))?;
+        let strand = self.inner.secret.key_hash(topic, ordering_key);
+        let keyed = !ordering_key.is_empty();
+        let shard = if keyed {
+            self.shard_of(strand)
+        } else {
+            self.shard_of_unkeyed()
+        };
+        Ok(shard
+            .publish(topic, strand, keyed, payload, deadline)
+            .await?)
+    }
+
+    /// The shard of a key: spread by hash over the shards, the same for each message of the key.
+    fn shard_of(&self, strand: KeyHash) -> &ShardClient {
+        let hash = u128::from_be_bytes(strand.0) % self.inner.shards.len() as u128;
+        self.nth_shard(hash as usize)
+    }
+
+    /// Messages without a key have no order: the shards take turns.
+    fn shard_of_unkeyed(&self) -> &ShardClient {
+        let turn = self.inner.unkeyed.fetch_add(1, Ordering::Relaxed);
+        self.nth_shard(turn % self.inner.shards.len())
+    }
+
+    fn nth_shard(&self, at: usize) -> &ShardClient {
+        self.inner
+            .shards
+            .values()
+            .nth(at)
+            .expect("less than the number of shards")
+    }
+
+    /// The client of a shard, if this node knows it.
+    pub(crate) fn shard(&self, number: ShardNumber) -> Option<&ShardClient> {
+        self.inner.shards.get(&number)
+    }
+}

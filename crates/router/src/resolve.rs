@@ -1,0 +1,56 @@
+//! Names become incarnations, by this node's copy of the catalogue.
+
+use engine::Fault;
+use engine::control::{Subscription, read};
+use model::{Incarnation, SubscriptionName, TopicName};
+use thiserror::Error;
+
+use crate::Router;
+
+/// A subscription can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ResolveError {
+    /// There is no such subscription.
+    #[error("Resource not found (resource={}).", .0.id())]
+    NotFound(SubscriptionName),
+    /// It was detached from its topic, for ever.
+    #[error("Subscription {0} is detached from its topic: delete it and create another.")]
+    Detached(SubscriptionName),
+    /// *Retry*: a session ended, and the subscription is as it was.
+    #[error("the session of subscription {0} ended")]
+    Ended(SubscriptionName),
+    /// The catalogue can't be read.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl Router {
+    /// The topic's present incarnation, if there is one.
+    ///
+    /// # Errors
+    /// [`Fault`] when the catalogue can't be read.
+    pub(crate) fn topic(&self, name: &TopicName) -> Result<Option<Incarnation>, Fault> {
+        let found = read::topic(self.control().view(), name)?;
+        Ok(found.map(|topic| topic.incarnation))
+    }
+
+    /// The subscription, if it can be pulled from.
+    ///
+    /// # Errors
+    /// [`ResolveError`].
+    pub fn subscription(&self, name: &SubscriptionName) -> Result<Subscription, ResolveError> {
+        match read::subscription(self.control().view(), name)? {
+            None => Err(ResolveError::NotFound(name.clone())),
+            Some(found) if found.detached => Err(ResolveError::Detached(name.clone())),
+            Some(found) => Ok(found),
+        }
+    }
+
+    /// Why a session of the subscription ended: it is gone, or it should be opened again.
+    #[must_use]
+    pub fn why_ended(&self, name: &SubscriptionName) -> ResolveError {
+        self.subscription(name)
+            .err()
+            .unwrap_or_else(|| ResolveError::Ended(name.clone()))
+    }
+}
