@@ -1,1 +1,20 @@
 //! The face: Pub/Sub v1 over gRPC; sessions and errors.
+//!
+//! - [`serve`]: the listener with all services.
+//! - `publisher`, `subscriber`: one file for each call or group of calls.
+//! - `catalogue`: reads and changes of topics and subscriptions.
+//! - `convert`: resources between the wire and the engine.
+//! - `status`: every failure as a gRPC status.
+
+mod catalogue;
+mod convert;
+mod deadline;
+mod publisher;
+mod serve;
+mod shutdown;
+mod status;
+mod subscriber;
+mod unsupported;
+
+pub use serve::{ServeError, serve};
+pub use shutdown::{Shutdown, ShutdownTrigger, shutdown};

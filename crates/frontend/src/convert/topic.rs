@@ -1,0 +1,34 @@
+//! Topics.
+
+use engine::control::Topic;
+use engine::control::request::TopicRequest;
+use proto::pubsub;
+
+use super::from_duration;
+
+/// What a client writes about a topic. Fields that only the server sets are ignored.
+pub(crate) fn from_topic(topic: pubsub::Topic) -> TopicRequest {
+    TopicRequest {
+        name: topic.name,
+        labels: topic.labels,
+        message_storage_policy: topic
+            .message_storage_policy
+            .map(|policy| policy.allowed_persistence_regions),
+        kms_key_name: !topic.kms_key_name.is_empty(),
+        schema_settings: topic.schema_settings.is_some(),
+        message_retention_duration: topic.message_retention_duration.map(from_duration),
+        ingestion_data_source_settings: topic.ingestion_data_source_settings.is_some(),
+        message_transforms: !topic.message_transforms.is_empty(),
+        tags: !topic.tags.is_empty(),
+    }
+}
+
+/// What a client reads of a topic.
+pub(crate) fn to_topic(topic: Topic) -> pubsub::Topic {
+    pubsub::Topic {
+        name: topic.name.to_string(),
+        labels: topic.labels,
+        state: pubsub::topic::State::Active.into(),
+        ..pubsub::Topic::default()
+    }
+}

@@ -1,0 +1,256 @@
+//! Every failure as a gRPC status: the only place where codes are chosen.
+//!
+//! Clients retry UNAVAILABLE (and, per call, some others), so a permanent problem never answers
+//! with it, nor with UNKNOWN, ABORTED or INTERNAL. StreamingPull never ends with
+//! RESOURCE_EXHAUSTED, which one client takes for the end.
+
+use std::collections::HashMap;
+
+use engine::Fault;
+use engine::control::Rejected;
+use engine::control::read::ListError;
+use engine::control::request::InvalidRequest;
+use engine::dispatch::Refused;
+use model::name::InvalidName;
+use router::acknowledge::AcknowledgeError;
+use router::{PublishError, ResolveError, ShardError};
+use thiserror::Error;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::publisher::check::InvalidPublish;
+use crate::subscriber::ack_ids::InvalidAckIds;
+use crate::subscriber::acknowledge::InvalidAcknowledge;
+use crate::subscriber::exactly_once::{AckFailure, AckFailures};
+use crate::subscriber::pull::InvalidPull;
+use crate::subscriber::streaming_pull::InvalidStreamRequest;
+
+/// The domain of every `ErrorInfo`.
+const DOMAIN: &str = "pubsub.googleapis.com";
+
+/// A status on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Failure(Box<Status>);
+
+impl Failure {
+    fn new(code: Code, text: impl ToString) -> Self {
+        Failure(Box::new(Status::new(code, text.to_string())))
+    }
+}
+
+impl From<Failure> for Status {
+    fn from(failure: Failure) -> Self {
+        *failure.0
+    }
+}
+
+/// The transport's own: the client is gone, or sent what is no request.
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Failure(Box::new(status))
+    }
+}
+
+/// *Retry*: the service can't be had right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Unavailable {
+    /// The node shuts down.
+    #[error("This node is shutting down. Please try again.")]
+    Draining,
+    /// The stream is at its age, or idle, or its shard has a new leader.
+    #[error("The service was unable to fulfill your request. Please try again. [code=8a75]")]
+    StreamClosed,
+}
+
+impl From<Unavailable> for Failure {
+    fn from(why: Unavailable) -> Self {
+        Failure::new(Code::Unavailable, why)
+    }
+}
+
+impl From<InvalidPublish> for Failure {
+    fn from(why: InvalidPublish) -> Self {
+        let code = match why {
+            InvalidPublish::MixedKeys => Code::FailedPrecondition,
+            InvalidPublish::Name(_)
+            | InvalidPublish::NoMessages
+            | InvalidPublish::TooManyMessages { .. }
+            | InvalidPublish::TooLarge { .. }
+            | InvalidPublish::Malformed { .. }
+            | InvalidPublish::Empty { .. }
+            | InvalidPublish::TooManyAttributes { .. }
+            | InvalidPublish::NoAttributeKey { .. }
+            | InvalidPublish::AttributeKey { .. }
+            | InvalidPublish::AttributeValue { .. }
+            | InvalidPublish::OrderingKey { .. } => Code::InvalidArgument,
+        };
+        Failure::new(code, why)
+    }
+}
+
+impl From<InvalidName> for Failure {
+    fn from(why: InvalidName) -> Self {
+        Failure::new(Code::InvalidArgument, why)
+    }
+}
+
+impl From<InvalidRequest> for Failure {
+    fn from(why: InvalidRequest) -> Self {
+        let code = match why {
+            InvalidRequest::Name(_)
+            | InvalidRequest::Mask(_)
+            | InvalidRequest::Value(_)
+            | InvalidRequest::Filter(_) => Code::InvalidArgument,
+            InvalidRequest::NotSupported(_) => Code::Unimplemented,
+        };
+        Failure::new(code, why)
+    }
+}
+
+impl From<Rejected> for Failure {
+    fn from(why: Rejected) -> Self {
+        let code = match why {
+            Rejected::TopicExists(_) | Rejected::SubscriptionExists(_) => Code::AlreadyExists,
+            Rejected::TopicNotFound(_)
+            | Rejected::DeadLetterTopicNotFound(_)
+            | Rejected::SubscriptionNotFound(_) => Code::NotFound,
+            Rejected::QuotaExceeded(_) => Code::ResourceExhausted,
+            Rejected::DeadLetterToOwnTopic(_)
+            | Rejected::NoDeadLetterTopic(_)
+            | Rejected::BackoffsCrossed { .. } => Code::InvalidArgument,
+            // Only a node founds, and no client asks it to.
+            Rejected::AlreadyFounded => Code::Internal,
+        };
+        Failure::new(code, why)
+    }
+}
+
+impl From<ListError> for Failure {
+    fn from(why: ListError) -> Self {
+        match why {
+            ListError::Page(why) => Failure::new(Code::InvalidArgument, why),
+            ListError::TopicNotFound(_) => Failure::new(Code::NotFound, why),
+            ListError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+/// A node whose state is damaged stops; until it has, clients go elsewhere.
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Failure::new(
+            Code::Unavailable,
+            format!("This node is about to stop: {fault}."),
+        )
+    }
+}
+
+impl From<InvalidPull> for Failure {
+    fn from(why: InvalidPull) -> Self {
+        Failure::new(Code::InvalidArgument, why)
+    }
+}
+
+impl From<InvalidAckIds> for Failure {
+    fn from(why: InvalidAckIds) -> Self {
+        Failure::new(Code::InvalidArgument, why)
+    }
+}
+
+impl From<InvalidAcknowledge> for Failure {
+    fn from(why: InvalidAcknowledge) -> Self {
+        Failure::new(Code::InvalidArgument, why)
+    }
+}
+
+impl From<InvalidStreamRequest> for Failure {
+    fn from(why: InvalidStreamRequest) -> Self {
+        Failure::new(Code::InvalidArgument, why)
+    }
+}
+
+impl From<ResolveError> for Failure {
+    fn from(why: ResolveError) -> Self {
+        match why {
+            ResolveError::NotFound(_) => Failure::new(Code::NotFound, why),
+            ResolveError::Detached(_) => Failure::new(Code::FailedPrecondition, why),
+            ResolveError::Ended(_) => Unavailable::StreamClosed.into(),
+            ResolveError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<PublishError> for Failure {
+    fn from(why: PublishError) -> Self {
+        match why {
+            PublishError::NotFound(_) => Failure::new(Code::NotFound, why),
+            PublishError::Fault(fault) => fault.into(),
+            PublishError::Shard(ShardError::Refused(refused)) => refused_publish(refused),
+            PublishError::Shard(ShardError::Unavailable(why)) => why.into(),
+        }
+    }
+}
+
+fn refused_publish(refused: Refused) -> Failure {
+    match refused {
+        Refused::TopicClosed => Failure::new(Code::NotFound, "The topic was deleted."),
+        Refused::DeadlinePassed => {
+            let text = "The deadline passed before anything was stored.";
+            Failure::new(Code::DeadlineExceeded, text)
+        }
+        Refused::Overloaded => {
+            let text = "Too many messages wait to be stored. Slow down and try again.";
+            Failure::new(Code::ResourceExhausted, text)
+        }
+    }
+}
+
+impl From<router::Unavailable> for Failure {
+    fn from(why: router::Unavailable) -> Self {
+        Failure::new(Code::Unavailable, format!("The {why}. Please try again."))
+    }
+}
+
+impl From<AcknowledgeError> for Failure {
+    fn from(why: AcknowledgeError) -> Self {
+        match why {
+            AcknowledgeError::Resolve(why) => why.into(),
+            AcknowledgeError::OtherSubscription(_) => Failure::new(Code::InvalidArgument, why),
+            AcknowledgeError::Unavailable(why) => why.into(),
+        }
+    }
+}
+
+impl From<AckFailures> for Failure {
+    fn from(why: AckFailures) -> Self {
+        let ids = match why {
+            AckFailures::Ids(ids) => ids,
+            AckFailures::Superseded => {
+                let text = "Some messages are being sent again. Acknowledge the new deliveries.";
+                return Failure::new(Code::Unavailable, text);
+            }
+        };
+        let permanent = ids
+            .iter()
+            .any(|(_, failure)| *failure == AckFailure::Invalid);
+        let (code, text) = if permanent {
+            (
+                Code::InvalidArgument,
+                "Some acknowledgement ids in the request were invalid. This could be because the \
+                 acknowledgement ids have expired or the acknowledgement ids were malformed.",
+            )
+        } else {
+            (
+                Code::FailedPrecondition,
+                "Some acknowledgement ids in the request were sent out of order.",
+            )
+        };
+        let ids = ids
+            .into_iter()
+            .map(|(id, failure)| (id, failure.metadata().to_owned()));
+        let metadata: HashMap<_, _> = ids.collect();
+        let reason = "EXACTLY_ONCE_ACKID_FAILURE";
+        let details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
+        Failure(Box::new(Status::with_error_details(code, text, details)))
+    }
+}

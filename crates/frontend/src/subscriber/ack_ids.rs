@@ -1,0 +1,55 @@
+//! Ack ids and deadlines as requests carry them.
+
+use std::time::Duration;
+
+use model::limits::{ACK_DEADLINE_SECONDS_MAX, ACK_REQUEST_BYTES_MAX};
+use model::{AckId, ClusterSecret};
+use prost::Message;
+use thiserror::Error;
+
+/// Why a request with ack ids is refused as a whole: none of its ids is processed.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub(crate) enum InvalidAckIds {
+    #[error("The request has no ack_ids.")]
+    None,
+    #[error("Request payload size exceeds the limit: {ACK_REQUEST_BYTES_MAX} bytes.")]
+    TooLarge,
+    #[error("You have passed an invalid ack ID to the service (ack_id={0}).")]
+    Malformed(String),
+    #[error(
+        "ack_deadline_seconds is {seconds}: it must be between 0 and {ACK_DEADLINE_SECONDS_MAX}."
+    )]
+    Deadline { seconds: i32 },
+}
+
+/// Checks the size of a unary request with ack ids.
+pub(crate) fn check_size(request: &impl Message, ids: &[String]) -> Result<(), InvalidAckIds> {
+    if ids.is_empty() {
+        Err(InvalidAckIds::None)
+    } else if request.encoded_len() > ACK_REQUEST_BYTES_MAX {
+        Err(InvalidAckIds::TooLarge)
+    } else {
+        Ok(())
+    }
+}
+
+/// Decodes all ids, or none.
+pub(crate) fn decode(ids: &[String], secret: &ClusterSecret) -> Result<Vec<AckId>, InvalidAckIds> {
+    let decoded = ids
+        .iter()
+        .map(|id| AckId::decode(id, secret).ok_or_else(|| InvalidAckIds::Malformed(shortened(id))));
+    decoded.collect()
+}
+
+/// Checks the deadline of a ModifyAckDeadline; zero is a nack.
+pub(crate) fn deadline(seconds: i32) -> Result<Duration, InvalidAckIds> {
+    match u32::try_from(seconds) {
+        Ok(valid) if valid <= ACK_DEADLINE_SECONDS_MAX => Ok(Duration::from_secs(valid.into())),
+        _ => Err(InvalidAckIds::Deadline { seconds }),
+    }
+}
+
+/// A client's text in an error is cut to what an id may have.
+fn shortened(id: &str) -> String {
+    id.chars().take(model::limits::ACK_ID_BYTES_MAX).collect()
+}
