@@ -144,7 +144,8 @@ impl Dispatcher {
         let message = ack.id.message;
         match self.leases.of_delivery(message, ack.id.generation) {
             Some(lease) if !ack.loose => {
-                lease.acks -= 1;
+                // One that was taken over from the log meanwhile has not counted it.
+                lease.acks = lease.acks.saturating_sub(1);
                 self.expire_if_overdue(step, message);
             }
             // Also if its lease has ended meanwhile and left the ack to be waited for.

@@ -100,16 +100,17 @@ impl Dispatcher {
         let message = failed.message;
         let lease = self.leases.end(message);
         let lease = lease.expect("callers have just seen the lease");
-        // Without its run the message is settled.
-        let Some((run, encoded)) = self.read_message(step, message)? else {
-            return Ok(());
-        };
+        let read = self.read_message(step, message)?;
         if lease.in_lane
             && let Some(lane) = self.lanes.get_mut(&lease.strand)
         {
             lane.end_lease(message);
-            lane.undecided += 1;
+            lane.undecided += u32::from(read.is_some());
         }
+        // Without its run the message is settled.
+        let Some((run, encoded)) = read else {
+            return Ok(());
+        };
         if !lease.in_lane {
             self.loose.wait_for_forward(message, lease.bytes);
         }

@@ -103,7 +103,7 @@ impl Dispatcher {
             let message = extension.message;
             let lease = self.leases.of_delivery(message, extension.generation);
             if let Some(lease) = lease {
-                lease.changes -= 1;
+                lease.changes = lease.changes.saturating_sub(1);
                 if matches!(outcome, LeaseOutcome::Done { .. }) && !lease.failing {
                     lease.extended = true;
                     lease.unconfirmed = false;

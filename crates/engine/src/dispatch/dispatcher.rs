@@ -42,6 +42,7 @@ pub(super) struct Remembered {
 }
 
 /// Picks messages of one subscription on one shard.
+#[derive(Debug)]
 pub(super) struct Dispatcher {
     pub(super) topic: Incarnation,
     pub(super) subscription: Incarnation,

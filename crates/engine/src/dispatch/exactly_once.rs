@@ -182,6 +182,10 @@ impl Dispatcher {
         let Some((key, run)) = read::run_of(step.view, self.topic, message)? else {
             return Ok(());
         };
+        // A mark leaves the lease of its message in the log.
+        if backlog.is_settled(message)? {
+            return Ok(());
+        }
         let in_lane = backlog.in_lane(&run);
         let lease = Lease {
             generation: logged.generation,

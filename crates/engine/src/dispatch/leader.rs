@@ -26,6 +26,7 @@ const EAGER_IN_FLIGHT_MAX: usize = 4;
 /// What a shard's leader decides, for as long as it leads in one term.
 ///
 /// It performs nothing: [`Leader::steps`] takes what has happened and answers what is to be done.
+#[derive(Debug)]
 pub struct Leader {
     term: Term,
     /// The newest message that earlier leaders may have delivered.

@@ -65,7 +65,7 @@ impl Dispatcher {
                 .leases
                 .of_delivery(adoption.message, adoption.generation);
             if let Some(lease) = lease {
-                lease.changes -= 1;
+                lease.changes = lease.changes.saturating_sub(1);
                 lease.logged = matches!(outcome, LeaseOutcome::Done { .. });
                 self.expire_if_overdue(step, adoption.message);
             }
