@@ -17,9 +17,6 @@ use model::{AckId, Generation, KeyHash, MessageId, SessionId, Timestamp};
 
 use crate::bench::{self, Heard};
 
-/// How soon what can be delivered is delivered.
-const WITHIN: Duration = Duration::from_secs(1);
-
 struct Lease {
     generation: Generation,
     session: SessionId,
@@ -54,9 +51,6 @@ pub(crate) struct Promises {
     latest: BTreeMap<MessageId, Generation>,
     deliveries: BTreeMap<MessageId, u32>,
     leader_changes: u32,
-    now: Timestamp,
-    /// When deliveries failed.
-    failed: BTreeMap<MessageId, Timestamp>,
     /// Acks that are not answered yet.
     unanswered: BTreeMap<AckId, u32>,
     /// The same of shorter and longer deadlines.
@@ -81,8 +75,6 @@ impl Promises {
             latest: BTreeMap::new(),
             deliveries: BTreeMap::new(),
             leader_changes: 0,
-            now: Timestamp::ZERO,
-            failed: BTreeMap::new(),
             unanswered: BTreeMap::new(),
             unanswered_changes: Vec::new(),
             nacked_meanwhile: BTreeSet::new(),
@@ -109,7 +101,6 @@ impl Promises {
 
     /// Time has passed. An ack or extension that came in time decides, when it is answered.
     pub(crate) fn expire(&mut self, now: Timestamp) {
-        self.now = now;
         while let Some(message) = self.first_expired(now) {
             self.fail(message);
         }
@@ -173,7 +164,9 @@ impl Promises {
             }
         }
         self.unanswered.clear();
-        self.nacked_meanwhile.clear();
+        for id in std::mem::take(&mut self.nacked_meanwhile) {
+            self.nacked(&id);
+        }
         let exactly_once = self.settings.exactly_once;
         self.leases
             .retain(|_, lease| exactly_once && lease.exactly_once);
@@ -312,17 +305,19 @@ impl Promises {
     }
 
     fn modified(&mut self, id: &AckId, to: Duration, reply: ModifyReply, now: Timestamp) {
-        let answered = self
-            .unanswered_changes
-            .iter()
-            .position(|(asked, _)| asked == id);
-        answered.map(|at| self.unanswered_changes.remove(at));
-        let extended = !to.is_zero() && reply == ModifyReply::Modified;
-        if extended
+        if to.is_zero() {
+            return;
+        }
+        let mut asked = self.unanswered_changes.iter();
+        let asked = asked.position(|(asked, _)| asked == id);
+        let asked = asked.map(|at| self.unanswered_changes.remove(at));
+        // Some begin to count when they are asked for, and all by the time of the answer.
+        if let Some((_, deadline)) = asked
+            && reply == ModifyReply::Modified
             && self.is_latest_lease(id)
             && let Some(lease) = self.leases.get_mut(&id.message)
         {
-            lease.deadline = now.plus(to);
+            lease.deadline = deadline.min(now.plus(to));
             lease.extended = true;
         }
         self.expire(now);
@@ -342,28 +337,26 @@ impl Promises {
         self.leases.remove(&message);
     }
 
-    /// With ample credit, and everything under way done: what could be delivered has been.
-    pub(crate) fn nothing_is_forgotten(&self, view: &MemoryView) {
+    /// With ample credit, and everything under way done: what could be delivered and is not.
+    pub(crate) fn forgotten(&self, view: &MemoryView) -> BTreeSet<MessageId> {
         let backlog = self.backlog(view);
-        let held_back = |message| {
-            let logged = backlog.delivery(message).unwrap();
-            let failed = self.failed.get(&message);
-            self.leases.contains_key(&message)
-                || logged.is_some_and(|row| row.lease.is_some())
-                || failed.is_some_and(|at| at.plus(WITHIN) > self.now)
+        let held_back = |message: &MessageId| {
+            let logged = backlog.delivery(*message).unwrap();
+            self.leases.contains_key(message) || logged.is_some_and(|row| row.lease.is_some())
         };
-        for (message, strand) in &self.strand_of {
-            if strand.is_none() && !self.is_settled(view, *message) {
-                assert!(held_back(*message), "P10: {message} is forgotten");
-            }
-        }
+        let loose = self.strand_of.iter().filter(|(message, strand)| {
+            strand.is_none() && !self.is_settled(view, **message) && !held_back(message)
+        });
+        let mut forgotten: BTreeSet<_> = loose.map(|(message, _)| *message).collect();
         for (strand, messages) in &self.strands {
             let position = backlog.lane(*strand).unwrap().position;
             let mut waiting = messages.iter().filter(|message| **message > position);
             let head = waiting.clone().next();
-            let any_held = waiting.any(|message| held_back(*message));
-            assert!(head.is_none() || any_held, "P10: {head:?} is forgotten");
+            if !waiting.any(held_back) {
+                forgotten.extend(head);
+            }
         }
+        forgotten
     }
 
     /// Messages that are not settled.
@@ -403,16 +396,23 @@ impl Promises {
         lease.is_some_and(|lease| lease.generation == id.generation)
     }
 
-    /// A lease is over, and with it, without exactly-once, those behind it in its lane.
+    /// A lease is over, and with it, without exactly-once, those behind it in its lane. Perhaps, if
+    /// its message was settled by an older id.
     fn fail(&mut self, message: MessageId) {
-        self.failed.insert(message, self.now);
-        self.leases.remove(&message);
-        let strand = self.strand_of[&message];
-        if let Some(strand) = strand {
-            let strand_of = &self.strand_of;
-            self.leases.retain(|id, lease| {
-                strand_of[id] != Some(strand) || *id < message || lease.exactly_once
-            });
+        let Some(failed) = self.leases.remove(&message) else {
+            return;
+        };
+        let Some(strand) = self.strand_of[&message] else {
+            return;
+        };
+        let strand_of = &self.strand_of;
+        let goes_along = |id: &MessageId, lease: &Lease| {
+            strand_of[id] == Some(strand) && *id > message && !lease.exactly_once
+        };
+        for (id, lease) in &mut self.leases {
+            lease.doubtful |= failed.doubtful && goes_along(id, lease);
         }
+        self.leases
+            .retain(|id, lease| failed.doubtful || !goes_along(id, lease));
     }
 }
