@@ -1,0 +1,10 @@
+//! Real processes: the binary as a user runs it, its folder on a real disk, its port on loopback.
+
+mod command;
+mod command_line;
+mod crash;
+mod folder;
+mod load;
+#[path = "../node/mod.rs"]
+mod node;
+mod recorder;

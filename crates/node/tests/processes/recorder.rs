@@ -1,0 +1,123 @@
+//! Writes the history of a test with real processes, by one clock.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
+
+use model::{MessageId, Timestamp};
+use sim::history::{Call, DeliveryNumber, Event, History, Session, Subscription, Value, What};
+
+/// What happened so far.
+pub(crate) struct Recorder {
+    start: Instant,
+    record: Mutex<Record>,
+}
+
+#[derive(Default)]
+struct Record {
+    history: History,
+    /// The last number that was given to anything.
+    numbers: u64,
+    /// Messages whose publish was answered OK.
+    stored: BTreeSet<MessageId>,
+    /// Messages that were delivered to a subscription.
+    delivered: BTreeSet<(Subscription, MessageId)>,
+    /// Messages whose ack was answered OK.
+    acknowledged: BTreeSet<(Subscription, MessageId)>,
+    /// Messages whose ack was sent and not answered: it may count, and then nothing comes again.
+    in_doubt: BTreeSet<(Subscription, MessageId)>,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        Recorder {
+            start: Instant::now(),
+            record: Mutex::default(),
+        }
+    }
+
+    /// Writes one event.
+    pub(crate) fn event(&self, what: What) {
+        let mut record = self.record();
+        // Taken under the lock, so that times never go back.
+        let at = Timestamp::ZERO.plus(self.start.elapsed());
+        match &what {
+            What::PublishOk { ids, .. } => record.stored.extend(ids),
+            What::Delivered(delivered) => {
+                record
+                    .delivered
+                    .insert((delivered.subscription, delivered.message));
+            }
+            _ => {}
+        }
+        record.history.events.push(Event { at, what });
+    }
+
+    /// Writes that an ack was answered OK.
+    pub(crate) fn acknowledged(&self, call: Call, subscription: Subscription, message: MessageId) {
+        self.event(What::AckOk { call });
+        self.record().acknowledged.insert((subscription, message));
+    }
+
+    /// Notes that the answer to an ack was lost, or says that it may have been carried out.
+    pub(crate) fn ack_in_doubt(&self, subscription: Subscription, message: MessageId) {
+        self.record().in_doubt.insert((subscription, message));
+    }
+
+    pub(crate) fn call(&self) -> Call {
+        Call(self.number())
+    }
+
+    pub(crate) fn delivery(&self) -> DeliveryNumber {
+        DeliveryNumber(self.number())
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        Session(self.number())
+    }
+
+    pub(crate) fn value(&self) -> Value {
+        Value(self.number())
+    }
+
+    /// How many acks were answered OK so far.
+    pub(crate) fn acks(&self) -> usize {
+        self.record().acknowledged.len()
+    }
+
+    /// What these subscriptions have not settled: messages stored, or delivered whatever their
+    /// publish was answered, without an ack that was answered OK or may count.
+    pub(crate) fn unsettled(&self, subscriptions: &[Subscription]) -> usize {
+        let record = self.record();
+        let stored = subscriptions.iter().flat_map(|subscription| {
+            record
+                .stored
+                .iter()
+                .map(|message| (*subscription, *message))
+        });
+        let mut wanted: BTreeSet<_> = stored.collect();
+        wanted.extend(&record.delivered);
+        let settled = |message: &(Subscription, MessageId)| {
+            record.acknowledged.contains(message) || record.in_doubt.contains(message)
+        };
+        wanted.iter().filter(|message| !settled(message)).count()
+    }
+
+    /// The history, at the end of the test.
+    pub(crate) fn history(&self, drained: bool) -> History {
+        History {
+            drained,
+            ..self.record().history.clone()
+        }
+    }
+
+    fn number(&self) -> u64 {
+        let mut record = self.record();
+        record.numbers += 1;
+        record.numbers
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().expect("nobody panics while writing")
+    }
+}
