@@ -179,11 +179,14 @@ impl Bench {
     }
 
     pub(crate) fn detach(&mut self, subscription: Incarnation) {
-        let request = self.request();
-        let command = Command::Detach(Detach {
+        self.catalogue(Command::Detach(Detach {
             topic: TOPIC,
             subscription,
-        });
+        }));
+    }
+
+    pub(crate) fn catalogue(&mut self, command: Command) {
+        let request = self.request();
         self.input(Input::Catalogue { request, command });
     }
 
@@ -305,14 +308,6 @@ impl Bench {
         let returned = returned.iter().map(|delivery| delivery.ack).collect();
         self.clients.remove(&session);
         self.input(Input::CloseSession { session, returned });
-    }
-
-    /// Gives a session more credit, as if another shard had given it back.
-    pub(crate) fn add_credit(&mut self, session: SessionId, credit: Credit) {
-        let client = self.clients.get_mut(&session).unwrap();
-        client.credit.messages += credit.messages;
-        client.credit.bytes += credit.bytes;
-        self.answer_offers();
     }
 
     pub(crate) fn credit(&self, session: SessionId) -> Credit {

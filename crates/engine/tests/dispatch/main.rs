@@ -3,5 +3,14 @@
 #[expect(dead_code, reason = "the random histories use all of it")]
 mod bench;
 
+mod affinity;
 mod basic;
+mod dead_letter;
+mod exactly_once;
+mod filter;
+mod flow;
 mod ordering;
+mod publish;
+mod redelivery;
+mod settings;
+mod sweep;
