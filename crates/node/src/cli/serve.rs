@@ -1,5 +1,6 @@
 //! `orderly serve`: runs a node.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -42,10 +43,11 @@ impl Serve {
             )));
         }
         let filter =
-            EnvFilter::try_from_env("ORDERLY_LOG").unwrap_or_else(|_| "info,openraft=warn".into());
+            EnvFilter::try_from_env("ORDERLY_LOG").unwrap_or_else(|_| "info,openraft=error".into());
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
             .init();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
