@@ -70,6 +70,9 @@ pub enum What {
         ordered: bool,
         /// Whether delivery is exactly-once.
         exactly_once: bool,
+        /// Whether a message that failed may wait, or go elsewhere: the subscription has a retry or
+        /// dead-letter policy.
+        may_wait: bool,
     },
     /// A subscription is about to be deleted: it promises nothing from here on.
     Deleted {

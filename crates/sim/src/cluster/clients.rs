@@ -196,7 +196,9 @@ impl Cluster {
     pub(super) fn catalogue_logged(&mut self, subscription: Subscription) {
         let life = self.subscriptions.get_mut(&subscription);
         let life = life.expect("nobody removes a life");
-        let (ordered, exactly_once) = (life.settings.ordered, life.settings.exactly_once);
+        let settings = &life.settings;
+        let (ordered, exactly_once) = (settings.ordered, settings.exactly_once);
+        let may_wait = settings.retry.is_some() || settings.dead_letter.is_some();
         match life.stage {
             Stage::Creating => {
                 life.stage = Stage::Alive;
@@ -204,6 +206,7 @@ impl Cluster {
                     subscription,
                     ordered,
                     exactly_once,
+                    may_wait,
                 });
                 self.open_stream(subscription, 10);
             }

@@ -23,9 +23,15 @@ pub(super) struct Bounded {
 #[derive(Default)]
 struct Outstanding {
     messages_max: u32,
-    /// Each with the time until which it surely lives.
-    deadlines: BTreeMap<DeliveryNumber, Timestamp>,
+    leases: BTreeMap<DeliveryNumber, Lease>,
     by_deadline: BTreeSet<(Timestamp, DeliveryNumber)>,
+}
+
+#[derive(Clone, Copy)]
+struct Lease {
+    until: Timestamp,
+    /// Whether it surely lives until then; else it may have been acknowledged.
+    surely: bool,
 }
 
 impl Checker for Bounded {
@@ -49,7 +55,8 @@ impl Checker for Bounded {
             What::Closed { session } => drop(self.sessions.remove(session)),
             What::Delivered(delivered) => self.delivered(event.at, delivered)?,
             // The server may have given the credit back from here on.
-            What::AckInvoked { delivery, .. } => self.acked(*delivery),
+            What::AckInvoked { delivery, .. } => self.may_be_acked(*delivery),
+            What::AckOk { call } => self.acked(*call),
             What::NackInvoked { delivery, .. } | What::Returned { delivery } => {
                 self.fail(*delivery);
             }
@@ -60,7 +67,7 @@ impl Checker for Bounded {
             } => {
                 let until = event.at.plus(*ack_deadline);
                 self.extensions.insert(*call, until);
-                self.change(*delivery, |before| before.min(until));
+                self.change(*delivery, |lease| lease.until = lease.until.min(until));
             }
             What::ExtendOk { call } => self.extended(*call),
             // What the server knew of its sessions is gone.
@@ -86,11 +93,13 @@ impl Bounded {
         let Some(outstanding) = self.sessions.get_mut(&delivered.session) else {
             return Ok(());
         };
-        if may_be_over {
-            return Ok(());
-        }
-        outstanding.set(delivered.delivery, at.plus(delivered.ack_deadline));
-        let (messages, messages_max) = (outstanding.deadlines.len(), outstanding.messages_max);
+        let lease = Lease {
+            until: at.plus(delivered.ack_deadline),
+            surely: !may_be_over,
+        };
+        outstanding.set(delivered.delivery, lease);
+        let surely = outstanding.leases.values().filter(|lease| lease.surely);
+        let (messages, messages_max) = (surely.count(), outstanding.messages_max);
         match messages <= messages_max as usize {
             true => Ok(()),
             false => Err(format!(
@@ -112,16 +121,23 @@ impl Bounded {
         failing.first().is_some_and(|first| *first < message)
     }
 
-    /// The server may settle the message, whichever of its deliveries this is.
-    fn acked(&mut self, delivery: DeliveryNumber) {
+    /// The server may settle the message, whichever of its deliveries this is. Or the ack is lost,
+    /// and the lease runs out.
+    fn may_be_acked(&mut self, delivery: DeliveryNumber) {
         let acked = self.deliveries.get(delivery);
         let latest = self.deliveries.latest(acked.subscription, acked.message);
+        for delivery in latest.into_iter().chain([delivery]) {
+            self.change(delivery, |lease| lease.surely = false);
+        }
+    }
+
+    fn acked(&mut self, call: Call) {
+        let acked = self.deliveries.of_call(call);
         let lane = (acked.subscription, acked.key.clone());
         if let Some(failing) = self.failing.get_mut(&lane) {
             failing.remove(&acked.message);
         }
-        self.end(delivery);
-        latest.into_iter().for_each(|latest| self.end(latest));
+        self.end(acked.delivery);
     }
 
     fn expire(&mut self, now: Timestamp, session: Session) {
@@ -144,7 +160,7 @@ impl Bounded {
         let Some(outstanding) = self.sessions.get_mut(&failed.session) else {
             return;
         };
-        let along = outstanding.deadlines.keys().copied().filter(|other| {
+        let along = outstanding.leases.keys().copied().filter(|other| {
             let other = self.deliveries.get(*other);
             other.key == failed.key && other.message > failed.message
         });
@@ -163,35 +179,36 @@ impl Bounded {
     fn extended(&mut self, call: Call) {
         let delivery = self.deliveries.of_call(call).delivery;
         if let Some(until) = self.extensions.remove(&call) {
-            self.change(delivery, |before| before.max(until));
+            self.change(delivery, |lease| lease.until = lease.until.max(until));
         }
     }
 
-    fn change(&mut self, delivery: DeliveryNumber, to: impl Fn(Timestamp) -> Timestamp) {
+    fn change(&mut self, delivery: DeliveryNumber, change: impl Fn(&mut Lease)) {
         let session = self.deliveries.get(delivery).session;
         if let Some(outstanding) = self.sessions.get_mut(&session)
-            && let Some(before) = outstanding.deadlines.get(&delivery).copied()
+            && let Some(mut lease) = outstanding.leases.get(&delivery).copied()
         {
-            outstanding.set(delivery, to(before));
+            change(&mut lease);
+            outstanding.set(delivery, lease);
         }
     }
 }
 
 impl Outstanding {
-    fn set(&mut self, delivery: DeliveryNumber, until: Timestamp) {
+    fn set(&mut self, delivery: DeliveryNumber, lease: Lease) {
         self.end(delivery);
-        self.deadlines.insert(delivery, until);
-        self.by_deadline.insert((until, delivery));
+        self.leases.insert(delivery, lease);
+        self.by_deadline.insert((lease.until, delivery));
     }
 
     fn end(&mut self, delivery: DeliveryNumber) {
-        if let Some(until) = self.deadlines.remove(&delivery) {
-            self.by_deadline.remove(&(until, delivery));
+        if let Some(lease) = self.leases.remove(&delivery) {
+            self.by_deadline.remove(&(lease.until, delivery));
         }
     }
 
     fn clear(&mut self) {
-        self.deadlines.clear();
+        self.leases.clear();
         self.by_deadline.clear();
     }
 }

@@ -23,6 +23,7 @@ pub(super) struct Deliveries {
 pub(super) struct Mode {
     pub(super) ordered: bool,
     pub(super) exactly_once: bool,
+    pub(super) may_wait: bool,
 }
 
 impl Deliveries {
@@ -33,10 +34,12 @@ impl Deliveries {
                 subscription,
                 ordered,
                 exactly_once,
+                may_wait,
             } => {
                 let mode = Mode {
                     ordered: *ordered,
                     exactly_once: *exactly_once,
+                    may_wait: *may_wait,
                 };
                 self.modes.insert(*subscription, mode);
             }

@@ -1,8 +1,8 @@
 //! P10: something to deliver, credit to deliver it, and nothing that holds the key: it is delivered
 //! within a second.
 //!
-//! Judged where nothing can hold a message: it was never delivered, and every earlier one of an
-//! ordered key is acknowledged.
+//! Judged where nothing can hold a message: it was never delivered or has just been given back, and
+//! every earlier one of an ordered key is acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) struct NoLostWakeUp {
 
 #[derive(Default)]
 struct Backlog {
-    /// By ordered key what is not acknowledged, and whether it was ever delivered.
+    /// By ordered key what is not acknowledged, and whether somebody has it.
     lanes: BTreeMap<Key, BTreeMap<MessageId, bool>>,
     /// What nothing holds, and since when.
     due: BTreeMap<MessageId, Timestamp>,
@@ -82,6 +82,14 @@ impl NoLostWakeUp {
                 }
             }
             What::AckOk { call } => self.acked(at, *call),
+            What::NackOk { call } => self.nacked(at, *call),
+            // It may be settled from here on.
+            What::AckInvoked { delivery, .. } => {
+                let acked = self.deliveries.get(*delivery);
+                if let Some(backlog) = self.backlogs.get_mut(&acked.subscription) {
+                    backlog.is_not_due(acked.message);
+                }
+            }
             What::DeadLettered {
                 subscription,
                 message,
@@ -140,6 +148,23 @@ impl NoLostWakeUp {
         let (subscription, message) = (acked.subscription, acked.message);
         if self.deliveries.latest(subscription, message) == Some(acked.delivery) {
             self.settled(at, subscription, message);
+        }
+    }
+
+    /// The message is free again, unless an ack of it is on its way. Exactly-once, the later leases
+    /// of a key live on, and so does its holder.
+    fn nacked(&mut self, at: Timestamp, call: Call) {
+        let nacked = self.deliveries.of_call(call);
+        let (subscription, message) = (nacked.subscription, nacked.message);
+        let is_latest = self.deliveries.latest(subscription, message) == Some(nacked.delivery);
+        let is_acked = self.deliveries.maybe_settled(subscription, message);
+        let lane = self.lane(subscription, &nacked.key);
+        let mode = self.deliveries.mode(subscription);
+        if !is_latest || is_acked || mode.may_wait || (lane.is_some() && mode.exactly_once) {
+            return;
+        }
+        if let Some(backlog) = self.backlogs.get_mut(&subscription) {
+            backlog.stored(at, lane.as_ref(), message);
         }
     }
 

@@ -35,6 +35,7 @@ impl Writer {
             subscription: SUBSCRIPTION,
             ordered,
             exactly_once,
+            may_wait: false,
         });
         writer.open(1, 3);
         writer
@@ -396,6 +397,17 @@ fn p10_nobody_wakes_up() {
     writer.wait(2);
     writer.deliver_and_ack(2);
     writer.deliver_and_ack(3);
+    assert_eq!(writer.broken(), ["P10"]);
+}
+
+#[test]
+fn p10_a_nacked_message_waits_too_long() {
+    let mut writer = Writer::new(false, false);
+    writer.publish(1);
+    let delivery = writer.deliver(1);
+    writer.nack(delivery);
+    writer.wait(2);
+    writer.deliver_and_ack(1);
     assert_eq!(writer.broken(), ["P10"]);
 }
 
