@@ -18,7 +18,7 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seeds: u64,
     /// How many happenings of each seed, before it is drained.
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 5_000)]
     steps: u64,
     /// Prints the history of each seed.
     #[arg(long)]

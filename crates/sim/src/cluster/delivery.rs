@@ -105,7 +105,7 @@ impl Cluster {
     fn act_again(&mut self, delivery: DeliveryNumber) {
         let (subscription, id) = self.deliveries[&delivery];
         if self.latest.get(&(subscription, id.message)) == Some(&delivery) {
-            let wait = self.chance.up_to(Duration::from_secs(1));
+            let wait = self.chance.up_to(Duration::from_millis(300));
             self.plan_in(wait, Happening::Act(delivery, Act::Ack));
         }
     }

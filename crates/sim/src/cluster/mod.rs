@@ -15,7 +15,9 @@ use std::time::Duration;
 use engine::Fault;
 use engine::dispatch::{Input, Leader};
 use engine::subscription::SubscriptionSettings;
-use model::{AckId, ClusterSecret, Incarnation, MessageId, ShardNumber, Term, Timestamp};
+use model::{
+    AckId, ClusterSecret, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp,
+};
 
 use crate::chance::Chance;
 use crate::history::{Call, DeliveryNumber, Event, History, Subscription, Value, What};
@@ -33,6 +35,9 @@ const SECRET: ClusterSecret = ClusterSecret([3; 16]);
 /// How long a drained cluster may need until everything is acknowledged: a few of the longest
 /// leases one after the other.
 const DRAIN_MAX: Duration = Duration::from_secs(300);
+
+/// How long sessions of before live on while the cluster is drained.
+const OLD_SESSIONS_MAX: Duration = Duration::from_secs(5);
 
 /// The whole world of one run.
 pub(crate) struct Cluster {
@@ -98,6 +103,8 @@ pub(super) enum Happening {
     SendAcks(Subscription),
     /// A session or a subscription comes or goes.
     Churn,
+    /// A client ends its session.
+    Close(SessionId),
     /// The leader crashes.
     Crash,
     /// A new leader is elected.
@@ -176,6 +183,7 @@ impl Cluster {
             Happening::Act(delivery, act) => self.act(delivery, act),
             Happening::SendAcks(subscription) => self.send_acks(subscription),
             Happening::Churn => self.churn(),
+            Happening::Close(session) => self.close(session),
             Happening::Crash => self.crash()?,
             Happening::Elect => self.elect()?,
             Happening::LookWhetherDrained => self.look_whether_drained()?,
@@ -187,8 +195,13 @@ impl Cluster {
     /// Faults end, nothing more is published, and everybody acknowledges what comes.
     fn drain(&mut self) -> Result<(), Fault> {
         self.is_draining = true;
+        // A session with little credit would hold its keys for as long as it has messages.
+        for session in self.frontend.ids() {
+            self.plan_in(OLD_SESSIONS_MAX, Happening::Close(session));
+        }
         for subscription in self.alive() {
-            self.open_stream(subscription, 1_000);
+            self.open_stream(subscription, 200);
+            self.open_stream(subscription, 200);
         }
         self.plan_in(Duration::from_secs(1), Happening::LookWhetherDrained);
         let until = self.now.plus(DRAIN_MAX);
