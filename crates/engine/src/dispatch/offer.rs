@@ -18,7 +18,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Dispatcher {
     /// Offers to sessions without an open offer what waits for them, and what waits for anybody as
-    /// far as nobody else is just about to take it.
+    /// far as nobody else is just about to take it. A session that has little credit does not keep
+    /// the rest from the others.
     pub(super) fn offer(&mut self, step: &mut Step<'_>) {
         let mut shared = self.shared();
         shared.messages = shared.messages.saturating_sub(self.spoken_for());
@@ -35,16 +36,31 @@ impl Dispatcher {
                 continue;
             }
             let waiting = waiting.at_most(RESPONSE);
-            let taken = waiting.messages.saturating_sub(own);
+            let taken = waiting.messages.min(session.appetite).saturating_sub(own);
             shared.messages -= taken.min(shared.messages);
             session.flow = Flow::Offered {
                 since: step.now,
+                messages: waiting.messages,
                 shared: taken,
             };
             step.out.push(Output::Offer {
                 session: id,
                 waiting,
             });
+        }
+    }
+
+    /// Notes how much of its offer a session takes.
+    pub(super) fn answered(&mut self, session: SessionId, credit: Credit) {
+        if let Some(session) = self.sessions.get_mut(session)
+            && let Flow::Offered { messages, .. } = session.flow
+        {
+            let took_all = credit.messages >= messages;
+            session.appetite = if took_all {
+                RESPONSE.messages
+            } else {
+                credit.messages
+            };
         }
     }
 

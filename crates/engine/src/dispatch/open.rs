@@ -4,6 +4,7 @@ use model::limits::ENDED_SESSION_RELEASE;
 use model::{AckId, ClientId, MessageId, SessionId};
 
 use super::dispatcher::Dispatcher;
+use super::flow::RESPONSE;
 use super::lane::Holder;
 use super::session::{Flow, Session};
 use super::step::Step;
@@ -28,6 +29,7 @@ impl Dispatcher {
             ack_deadline: open.ack_deadline,
             flow: Flow::Idle,
             starved: false,
+            appetite: RESPONSE.messages,
         };
         let client = successor.client.as_ref();
         let predecessor = client.and_then(|client| self.sessions.of_client(client));

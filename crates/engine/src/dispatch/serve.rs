@@ -87,6 +87,7 @@ impl Dispatcher {
         session: SessionId,
         credit: Credit,
     ) -> Result<(), Fault> {
+        self.answered(session, credit);
         self.end_starvation(session);
         self.serve(step, session, credit)
     }

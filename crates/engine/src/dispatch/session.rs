@@ -18,6 +18,9 @@ pub(super) struct Session {
     /// It left an offer open for so long that it seems to have no credit: work that it was to get
     /// goes to others, if there are others.
     pub(super) starved: bool,
+    /// How many messages it will take, going by its last answer: as many as fit into a response if
+    /// it took all that was offered.
+    pub(super) appetite: u32,
 }
 
 /// Where a session stands with its credit.
@@ -29,6 +32,8 @@ pub(super) enum Flow {
     Offered {
         /// Since when.
         since: Timestamp,
+        /// How many messages were offered.
+        messages: u32,
         /// How many of the offered messages others could have instead.
         shared: u32,
     },
