@@ -95,6 +95,7 @@ impl Cluster {
             return Ok(());
         };
         let outputs = leader.steps(now, self.log.view(), inputs)?;
+        leader.assert_invariants(now);
         for output in outputs {
             self.carry_out(output);
         }
