@@ -1,0 +1,20 @@
+//! What users of comparable systems met, each as its user would notice it: through the public API
+//! of a node in a process of its own.
+
+mod byte_limits;
+mod client;
+mod dead_letter;
+mod exactly_once;
+mod filters;
+mod first_nack;
+mod long_names;
+mod mixed_keys;
+#[path = "../node/mod.rs"]
+mod node;
+mod order;
+mod pull_deadlines;
+mod rewound_pull;
+mod stream;
+mod stream_flow;
+mod stream_protocol;
+mod update_masks;
