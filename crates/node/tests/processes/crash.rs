@@ -107,6 +107,7 @@ fn create(node: &Node, recorder: &Recorder) {
             subscription,
             ordered: true,
             exactly_once,
+            may_wait: false,
         });
     }
 }
