@@ -25,6 +25,7 @@ impl Dispatcher {
         !self.sessions.is_empty()
             && !self.reader.is_ahead()
             && self.ready.len() < READY_LANES
+            && !self.outbox.settles_enough()
             && self.lanes.len() + self.loose.len() < REMEMBERED_MAX
     }
 

@@ -125,6 +125,14 @@ impl Lane {
         self.waiting.subtract(Credit::of(bytes));
     }
 
+    /// A message was sent.
+    pub(super) fn send(&mut self, message: MessageId, bytes: u64, to: &Holder) {
+        self.begin_lease(message);
+        self.holder = Some(to.clone());
+        self.sent = self.sent.max(message);
+        self.advance(message, bytes);
+    }
+
     /// A message has a lease now.
     pub(super) fn begin_lease(&mut self, message: MessageId) {
         // Only what an exactly-once lane sends again has others behind it.

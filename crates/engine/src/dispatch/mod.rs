@@ -31,6 +31,8 @@ mod ready;
 mod redeliver;
 mod rewind;
 mod serve;
+mod serve_lane;
+mod serve_loose;
 mod session;
 mod settings;
 mod step;

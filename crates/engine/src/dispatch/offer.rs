@@ -21,14 +21,18 @@ impl Dispatcher {
     /// far as nobody else is just about to take it. A session that has little credit does not keep
     /// the rest from the others.
     pub(super) fn offer(&mut self, step: &mut Step<'_>) {
+        // The outcome of what is being settled comes back here.
+        if self.outbox.settles_enough() {
+            return;
+        }
         let mut shared = self.shared();
+        if shared.messages == 0 && self.ready.len() == 0 {
+            return;
+        }
         shared.messages = shared.messages.saturating_sub(self.spoken_for());
-        for (id, session) in self.sessions.iter_mut() {
-            if !matches!(session.flow, Flow::Idle) {
-                continue;
-            }
-            let mut waiting = self.ready.waiting(Some(id));
-            let own = waiting.messages;
+        for id in self.sessions.idle_in_turn() {
+            let own = self.ready.waiting(Some(id));
+            let mut waiting = own;
             if shared.messages > 0 {
                 waiting.add(shared);
             }
@@ -36,16 +40,16 @@ impl Dispatcher {
                 continue;
             }
             let waiting = waiting.at_most(RESPONSE);
-            let taken = waiting.messages.min(session.appetite).saturating_sub(own);
+            let taken = waiting.messages.min(self.sessions.appetite(id));
+            let taken = taken.saturating_sub(own.messages);
             shared.messages -= taken.min(shared.messages);
-            session.flow = Flow::Offered {
-                since: step.now,
-                messages: waiting.messages,
-                shared: taken,
-            };
+            self.sessions.offered(id, step.now, waiting.messages, taken);
             step.out.push(Output::Offer {
                 session: id,
-                waiting,
+                waiting: Credit {
+                    bytes: waiting.bytes.max(1),
+                    ..waiting
+                },
             });
         }
     }

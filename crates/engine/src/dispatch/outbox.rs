@@ -113,6 +113,12 @@ impl Outbox {
             && self.grants.is_empty()
     }
 
+    /// Whether so many messages wait to be settled by the leader itself that no more should be
+    /// looked for: the log is slower than the filter.
+    pub(super) fn settles_enough(&self) -> bool {
+        self.settlements.len() >= PROPOSAL_REQUESTS_MAX
+    }
+
     /// How many ids of calls wait.
     pub(super) fn waiting_calls(&self) -> usize {
         self.acks.len() + self.extensions.len() + self.failures.len()

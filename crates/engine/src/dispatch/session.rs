@@ -53,39 +53,70 @@ pub(super) enum Flow {
 
 /// The open sessions.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(BTreeMap<SessionId, Session>);
+pub(super) struct Sessions {
+    open: BTreeMap<SessionId, Session>,
+    /// The session that got the last offer: the others are asked first.
+    last_offered: Option<SessionId>,
+}
 
 impl Sessions {
     pub(super) fn insert(&mut self, id: SessionId, session: Session) {
-        self.0.insert(id, session);
+        self.open.insert(id, session);
     }
 
     pub(super) fn remove(&mut self, id: SessionId) -> Option<Session> {
-        self.0.remove(&id)
+        self.open.remove(&id)
     }
 
     pub(super) fn get(&self, id: SessionId) -> Option<&Session> {
-        self.0.get(&id)
+        self.open.get(&id)
     }
 
     pub(super) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
-        self.0.get_mut(&id)
+        self.open.get_mut(&id)
     }
 
     pub(super) fn is_open(&self, id: SessionId) -> bool {
-        self.0.contains_key(&id)
+        self.open.contains_key(&id)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.open.is_empty()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionId, &Session)> {
-        self.0.iter().map(|(id, session)| (*id, session))
+        self.open.iter().map(|(id, session)| (*id, session))
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut Session)> {
-        self.0.iter_mut().map(|(id, session)| (*id, session))
+        self.open.iter_mut().map(|(id, session)| (*id, session))
+    }
+
+    /// The sessions without an open offer, beginning behind the one that got the last.
+    pub(super) fn idle_in_turn(&self) -> Vec<SessionId> {
+        let is_idle = |session: &Session| matches!(session.flow, Flow::Idle);
+        let idle = self.iter().filter(|(_, session)| is_idle(session));
+        let mut idle: Vec<SessionId> = idle.map(|(id, _)| id).collect();
+        let turned = idle.partition_point(|id| Some(*id) <= self.last_offered);
+        idle.rotate_left(turned);
+        idle
+    }
+
+    /// How many messages a session will take, going by its last answer.
+    pub(super) fn appetite(&self, id: SessionId) -> u32 {
+        self.get(id).map_or(0, |session| session.appetite)
+    }
+
+    /// A session got an offer of `messages` messages, `shared` of which others could have instead.
+    pub(super) fn offered(&mut self, id: SessionId, since: Timestamp, messages: u32, shared: u32) {
+        self.last_offered = Some(id);
+        if let Some(session) = self.open.get_mut(&id) {
+            session.flow = Flow::Offered {
+                since,
+                messages,
+                shared,
+            };
+        }
     }
 
     /// The open session of a client that calls itself so.

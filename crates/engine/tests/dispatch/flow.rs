@@ -94,3 +94,15 @@ fn a_message_of_the_largest_size_travels() {
     bench.publish_encoded("", &[huge]);
     assert_eq!(bench.take(stream).len(), 1);
 }
+
+#[test]
+fn streams_take_turns() {
+    let mut bench = Bench::new(settings(false));
+    let streams = [bench.stream(PLENTY), bench.stream(PLENTY)];
+    for _ in 0..10 {
+        bench.publish("", &["a"]);
+    }
+    for stream in streams {
+        assert_eq!(bench.take(stream).len(), 5);
+    }
+}
