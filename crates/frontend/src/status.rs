@@ -202,6 +202,11 @@ fn refused_publish(refused: Refused) -> Failure {
             let text = "Too many messages wait to be stored. Slow down and try again.";
             Failure::new(Code::ResourceExhausted, text)
         }
+        Refused::DiskFull => {
+            let text = "The disk is nearly full. Acknowledge or delete what is stored, or free \
+                        space; publishing then goes on by itself.";
+            Failure::new(Code::ResourceExhausted, text)
+        }
     }
 }
 

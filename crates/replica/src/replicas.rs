@@ -99,6 +99,7 @@ impl Replicas {
                 let (client, work) = host(Host {
                     core: core.clone(),
                     control: control.clone(),
+                    store: store.clone(),
                     clock,
                     forwards: forwards.clone(),
                     stopping: stop.ear(),

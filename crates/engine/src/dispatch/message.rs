@@ -287,6 +287,8 @@ pub enum Refused {
     DeadlinePassed,
     /// Too much waits already: slow down.
     Overloaded,
+    /// The disk is nearly full; acks and deletes still work, and make room.
+    DiskFull,
 }
 
 /// What became of one ack.

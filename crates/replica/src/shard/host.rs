@@ -2,6 +2,7 @@
 
 use model::limits::SHARD_WAITING_REQUESTS_MAX;
 use model::{GroupId, Term};
+use store::Store;
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
@@ -18,6 +19,8 @@ pub(crate) struct Host {
     pub(crate) core: Core,
     /// The control group, whose state is the catalogue.
     pub(crate) control: Core,
+    /// The node's disk.
+    pub(crate) store: Store,
     pub(crate) clock: Clock,
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
@@ -45,6 +48,7 @@ pub(crate) fn host(
         shard,
         catalogue: host.control.view().clone(),
         core: host.core,
+        store: host.store,
         clock: host.clock,
         requests,
         forwards: host.forwards,

@@ -13,7 +13,7 @@ use engine::Fault;
 use engine::dispatch::{Input, Leader, ProposalId};
 use futures::stream::FuturesUnordered;
 use model::ShardNumber;
-use store::StateView;
+use store::{StateView, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -29,6 +29,7 @@ use crate::stopping::Stopping;
 pub(super) struct Surroundings {
     pub(super) shard: ShardNumber,
     pub(super) core: Core,
+    pub(super) store: Store,
     pub(super) clock: Clock,
     /// The control group's state.
     pub(super) catalogue: StateView,

@@ -4,6 +4,7 @@ mod batch;
 mod catalogue;
 mod delivery;
 mod founding;
+mod full;
 mod node;
 mod puller;
 mod restart;

@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 
 use engine::command::Outcome;
-use engine::dispatch::{Input, ProposalId, PublishRequest};
+use engine::dispatch::{Input, ProposalId, PublishRequest, Refused};
 use engine::shard;
 use futures::{FutureExt, StreamExt};
+use store::DiskLevel;
 use tokio::time::Instant;
 
 use super::{End, Shell};
 use crate::raft::{Committed, NotCommitted, Pending};
+use crate::shard::client::PublishError;
 use crate::shard::request::Request;
 use crate::shard::waiting::Caller;
 
@@ -79,6 +81,13 @@ impl Shell<'_> {
         Some(match request {
             // Nobody waits for it any more. Its caller may be about to try again.
             Request::Publish { answer, .. } if answer.is_closed() => return None,
+            // Acks and deletes are still taken: they are what makes room.
+            Request::Publish { answer, .. }
+                if self.around.store.disk_level() > DiskLevel::Normal =>
+            {
+                let _ = answer.send(Err(PublishError::Refused(Refused::DiskFull)));
+                return None;
+            }
             Request::Publish {
                 topic,
                 strand,
