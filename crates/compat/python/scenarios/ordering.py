@@ -45,7 +45,7 @@ def stream(stage):
             for value, key in zip(range(STREAM_MESSAGES), itertools.cycle(keys))
         ]
         message_ids = {future.result(60) for future in futures}
-        received = inbox.wait_for_count(STREAM_MESSAGES, 60)
+        received = inbox.wait_for_count(STREAM_MESSAGES, 180)
 
     assert_equal(len(message_ids), STREAM_MESSAGES, "different message ids")
     for index, key in enumerate(keys):
