@@ -13,6 +13,7 @@ mod mixed_keys;
 mod node;
 mod order;
 mod pull_deadlines;
+mod reopened_streams;
 mod rewound_pull;
 mod stream;
 mod stream_flow;

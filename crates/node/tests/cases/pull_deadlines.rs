@@ -93,6 +93,8 @@ async fn ten_impatient_consumers_miss_nothing() {
         let took = at - published.remove(&text).expect("each is delivered once");
         assert!(took < Duration::from_secs(2), "{text} took {took:?}");
     }
+    let ended = consumers.try_join_next();
+    assert!(ended.is_none(), "a consumer stopped: {ended:?}");
 }
 
 #[tokio::test]

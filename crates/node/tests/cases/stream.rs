@@ -77,6 +77,15 @@ impl Stream {
         received
     }
 
+    /// The next response, if one comes before `end`.
+    pub(crate) async fn response_until(&mut self, end: Instant) -> Option<StreamingPullResponse> {
+        let next = timeout_at(end, self.responses.message()).await.ok()?;
+        Some(
+            next.expect("the stream goes on")
+                .expect("the stream goes on"),
+        )
+    }
+
     /// Closes the client's side, and reads what was on its way.
     pub(crate) async fn rest(self) -> Vec<StreamingPullResponse> {
         let Stream {
