@@ -1,5 +1,7 @@
 //! A subscription takes part, or changes its settings.
 
+use model::sabotage;
+
 use super::{At, Attach, Effect, Outcome, Rejected, Reply, read};
 use crate::Fault;
 use crate::kv::{Overlay, ViewExt};
@@ -63,7 +65,10 @@ fn added(overlay: &mut Overlay<'_>, attach: &Attach, at: At) -> Result<Attachmen
         },
     );
     Ok(Attachment {
-        after: at.newest(&read::shard(overlay)?),
+        after: match sabotage!("attach-too-late") {
+            true => at.newest(&read::shard(overlay)?).plus(1),
+            false => at.newest(&read::shard(overlay)?),
+        },
         version: attach.version,
         settings: attach.settings.clone(),
     })

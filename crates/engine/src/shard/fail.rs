@@ -1,5 +1,7 @@
 //! Deliveries failed: a lease ends, an attempt is counted.
 
+use model::sabotage;
+
 use super::{Backlog, Fail, FailCause, Failed, LeaseOutcome, Outcome, Rejected, Reply};
 use crate::Fault;
 use crate::kv::Overlay;
@@ -45,7 +47,7 @@ fn failure(backlog: &Backlog<'_>, failed: &Failed) -> Result<Option<Delivery>, F
     let counted = u32::from(counts(settings, failed.cause));
     Ok(live.then(|| Delivery {
         attempts: before.attempts.saturating_add(counted),
-        lease: None,
+        lease: before.lease.filter(|_| sabotage!("failed-lease-lives")),
     }))
 }
 

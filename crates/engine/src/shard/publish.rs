@@ -1,6 +1,6 @@
 //! Stores a run.
 
-use model::MessageId;
+use model::{MessageId, sabotage};
 
 use super::run_release::drop_payload;
 use super::{At, Effect, Outcome, Publish, Rejected, Reply, read};
@@ -52,7 +52,8 @@ fn refusal(publish: &Publish, closed: bool, strand: Option<&Strand>) -> Option<R
 fn take_ids(overlay: &mut Overlay<'_>, count: u32, at: At) -> Result<MessageId, Fault> {
     let shard = read::shard(overlay)?;
     let newest = at.newest(&shard);
-    let counter = shard.counter + u64::from(count);
+    let taken = if sabotage!("ids-repeat") { 1 } else { count };
+    let counter = shard.counter + u64::from(taken);
     overlay.put(&ShardKey, &Shard { counter, ..shard });
     Ok(newest.plus(1))
 }

@@ -1,7 +1,7 @@
 //! Lanes go back, before anything of them is sent again.
 
 use model::limits::LANE_REWINDS_MAX;
-use model::{Generation, MessageId};
+use model::{Generation, MessageId, sabotage};
 
 use super::{Backlog, LaneRewind, Outcome, Rejected, Reply, Rewind};
 use crate::Fault;
@@ -36,7 +36,9 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, rewind: &Rewind) -> Result<Outcom
 
 impl Lane {
     fn rewind(&mut self, to: &LaneRewind) {
-        self.erase_marks(to.from);
+        if !sabotage!("rewind-keeps-marks") {
+            self.erase_marks(to.from);
+        }
         self.fence(to.from, to.generation);
         if self.rewound.len() > LANE_REWINDS_MAX {
             self.rewound[1].from = self.rewound[0].from;

@@ -1,6 +1,6 @@
 //! A run goes when no subscription waits for it any more, and everything that hangs on it too.
 
-use model::Incarnation;
+use model::{Incarnation, sabotage};
 
 use super::read::{self, LAST_INCARNATION};
 use crate::Fault;
@@ -17,7 +17,7 @@ pub(super) fn finish(overlay: &mut Overlay<'_>, key: RunKey) -> Result<(), Fault
     let run = run.ok_or_else(|| Fault::Missing(format!("run {key:?}")))?;
     assert!(run.waiting > 0, "run {key:?} waits for nobody");
     let waiting = run.waiting - 1;
-    if waiting > 0 {
+    if waiting > 0 && !sabotage!("run-goes-early") {
         overlay.put(&key, &Run { waiting, ..run });
         Ok(())
     } else {

@@ -1,7 +1,7 @@
 //! What settling a message means apart from where it is written down: who may do it, what it
 //! leaves behind, and what the answer is when it is asked for again.
 
-use model::{Generation, Incarnation, MessageId, Timestamp};
+use model::{Generation, Incarnation, MessageId, Timestamp, sabotage};
 
 use super::{AckOutcome, Backlog, run_release};
 use crate::Fault;
@@ -65,7 +65,7 @@ impl<'o, 'v> Settlement<'o, 'v> {
         let Some(generation) = ack.generation else {
             return Ok(true);
         };
-        if !self.exactly_once() {
+        if !self.exactly_once() || sabotage!("ack-without-lease") {
             return Ok(true);
         }
         let delivery = self.overlay.row::<Delivery>(&self.delivery(ack.message))?;
