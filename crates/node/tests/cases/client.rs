@@ -195,6 +195,7 @@ impl Client {
     pub(crate) async fn expire(&self, subscription: &str, received: &[ReceivedMessage]) {
         let shortened = self.try_modify(subscription, ack_ids(received), 1).await;
         shortened.expect("the deadline is taken");
+        // sleep: the time that passes is what ends the lease, and a client can't see that it has.
         tokio::time::sleep_until(Instant::now() + Duration::from_millis(1_100)).await;
     }
 
