@@ -194,6 +194,14 @@ fn fields_outside_the_mask_are_not_even_checked() {
 }
 
 #[test]
+fn a_topic_keeps_its_labels_when_the_mask_names_another_field() {
+    let mut request = topic();
+    request.labels = [("a".into(), "b".into())].into();
+    let update = request.update(&mask(&["message_retention_duration"]));
+    assert_eq!(update.unwrap().labels, None);
+}
+
+#[test]
 fn what_the_server_sets_is_not_mutable() {
     for path in ["name", "tags", "state", "satisfies_pzs"] {
         let refused = topic().update(&mask(&["labels", path])).unwrap_err();
