@@ -6,6 +6,7 @@ mod child;
 mod finding;
 mod fix;
 mod lint;
+mod sabotage;
 mod suites;
 mod tally;
 mod tidy;
@@ -25,7 +26,7 @@ pub(crate) struct Chore {
 }
 
 /// Every chore, in the order in which the usage text lists them.
-pub(crate) const CHORES: [Chore; 5] = [
+pub(crate) const CHORES: [Chore; 6] = [
     Chore {
         name: "verify",
         what: "lint, then test; writes nothing into the checkout",
@@ -45,6 +46,11 @@ pub(crate) const CHORES: [Chore; 5] = [
         name: "tidy",
         what: "the project's own rules only (seconds)",
         run: tidy::run,
+    },
+    Chore {
+        name: "sabotage",
+        what: "shows that the tests notice faults put in on purpose; `--only NAME` for one",
+        run: sabotage,
     },
     Chore {
         name: "fix",
@@ -76,7 +82,12 @@ fn verify(root: &Path) -> anyhow::Result<()> {
     suites::run(root)
 }
 
+fn sabotage(root: &Path) -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    sabotage::run(root, &arguments)
+}
+
 fn usage() -> String {
-    let lines = CHORES.map(|chore| format!("  {:8}{}", chore.name, chore.what));
+    let lines = CHORES.map(|chore| format!("  {:10}{}", chore.name, chore.what));
     lines.join("\n")
 }

@@ -7,6 +7,7 @@ mod links;
 mod map;
 mod ratchet;
 mod readme;
+mod sabotages;
 mod words;
 
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::tree::Tree;
 /// A rule: reads the tree, returns what is broken.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     direction::check,
     map::check,
     ratchet::check,
@@ -28,6 +29,7 @@ const RULES: [Rule; 8] = [
     changelog::check,
     readme::check,
     links::check,
+    sabotages::check,
 ];
 
 /// Checks every rule, prints every finding, and fails if there is one.

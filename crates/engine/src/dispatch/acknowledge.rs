@@ -84,7 +84,9 @@ impl Dispatcher {
         if is_ahead || lane.marks >= model::limits::LANE_MARKS_MAX {
             self.pass_settled(step, id.key)?;
         }
-        self.refresh(id.key);
+        if !model::sabotage!("ack-wakes-nobody") {
+            self.refresh(id.key);
+        }
         Ok(())
     }
 

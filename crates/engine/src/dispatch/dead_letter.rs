@@ -59,9 +59,9 @@ impl Dispatcher {
     /// Whether a message has failed often enough.
     pub(super) fn is_dead(&self, message: MessageId, attempts: u32) -> bool {
         let policy = &self.attachment.settings.dead_letter;
-        let reached = policy
-            .as_ref()
-            .is_some_and(|policy| attempts >= policy.attempts_max);
+        let reached = policy.as_ref().is_some_and(|policy| {
+            attempts + u32::from(model::sabotage!("dead-letter-one-early")) >= policy.attempts_max
+        });
         reached && !self.letters.excused.contains(&message)
     }
 
@@ -86,6 +86,9 @@ impl Dispatcher {
             stored: false,
         };
         self.letters.under_way.insert(forward, letter);
+        if model::sabotage!("dead-letter-settled-unstored") {
+            self.outbox.settle(run.strand, message, None);
+        }
         self.send_off(step, forward, run, &encoded, attempts);
     }
 
@@ -135,6 +138,7 @@ impl Dispatcher {
                 let (strand, message) = (letter.strand, letter.message);
                 self.outbox.settle(strand, message, Some(forward));
             }
+            Forwarded::Unknown if model::sabotage!("dead-letter-forgotten") => {}
             Forwarded::Unknown => {
                 letter.tries += 1;
                 let retry_at = step.now.plus(backoff::wait(RETRY, letter.tries));

@@ -46,7 +46,7 @@ impl Dispatcher {
         slot: Option<Slot>,
     ) {
         let reply = match self.leases.of_delivery(id.message, id.generation) {
-            Some(lease) if !lease.failing => {
+            Some(lease) if !lease.failing && !model::sabotage!("nack-lost") => {
                 if lease.acks > 0 && !lease.logged {
                     // The ack that came first decides.
                     lease.overdue = true;

@@ -114,7 +114,9 @@ impl Dispatcher {
             idle_since: None,
             attachment,
         };
-        dispatcher.restore_leases(step, &backlog)?;
+        if !model::sabotage!("new-leader-forgets-leases") {
+            dispatcher.restore_leases(step, &backlog)?;
+        }
         Ok(Some(dispatcher))
     }
 
@@ -135,7 +137,7 @@ impl Dispatcher {
 
     /// Names the next delivery.
     pub(super) fn next_generation(&mut self, keyed: bool) -> Generation {
-        self.remembered.deliveries += 1;
+        self.remembered.deliveries += u64::from(!model::sabotage!("deliveries-share-a-number"));
         Generation {
             epoch: pin::epoch(keyed),
             term: self.term,
@@ -290,7 +292,7 @@ impl Dispatcher {
     /// Gives sessions the credit of ended leases back.
     fn release(&mut self, step: &mut Step<'_>) {
         for (session, credit) in self.leases.take_released() {
-            if self.sessions.is_open(session) {
+            if self.sessions.is_open(session) && !model::sabotage!("credit-lost") {
                 step.out.push(Output::Release { session, credit });
             }
         }

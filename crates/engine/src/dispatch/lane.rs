@@ -103,6 +103,7 @@ impl Lane {
             Some(_) if self.marks >= LANE_MARKS_MAX || self.is_outstanding(self.next) => {
                 Status::Waiting
             }
+            Some(_) if model::sabotage!("key-at-two-clients") => Status::Free,
             Some(_) => match &self.holder {
                 Some(holder) if holder.kind == SessionKind::Stream => Status::Held(holder.session),
                 // A Pull gets one batch, and of a batch from before this leader nobody knows where
@@ -116,7 +117,10 @@ impl Lane {
     ///
     /// `inherited` is the newest message that was perhaps delivered before this leader knew of it.
     pub(super) fn needs_rewind(&self, message: MessageId, inherited: MessageId) -> bool {
-        message <= self.sent || (!self.rewound && message <= inherited)
+        (message <= self.sent && !model::sabotage!("sent-again-without-a-rewind"))
+            || (!self.rewound
+                && message <= inherited
+                && !model::sabotage!("new-leader-forgets-the-old-deliveries"))
     }
 
     /// A message was sent, or was passed because it must not be.

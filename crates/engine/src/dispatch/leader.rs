@@ -304,7 +304,7 @@ impl Leader {
                 for subscription in readers.into_iter().flatten() {
                     let dispatcher = self.dispatchers.get_mut(subscription);
                     let dispatcher = dispatcher.expect("only dispatchers are readers");
-                    dispatcher.reader.at_end = false;
+                    dispatcher.reader.at_end = model::sabotage!("publish-wakes-nobody");
                     self.touched.insert(*subscription);
                 }
             }

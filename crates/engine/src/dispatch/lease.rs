@@ -75,6 +75,9 @@ impl Leases {
         if let Some(session) = lease.session {
             let released = self.released.entry(session).or_default();
             released.add(Credit::of(lease.bytes));
+            if model::sabotage!("credit-back-twice") {
+                released.add(Credit::of(lease.bytes));
+            }
         }
         Some(lease)
     }
@@ -130,7 +133,7 @@ impl Leases {
     /// The next lease whose time is over.
     pub(super) fn first_due(&self, now: Timestamp) -> Option<MessageId> {
         let (deadline, message) = self.deadlines.first()?;
-        (*deadline <= now).then_some(*message)
+        (*deadline <= now && !model::sabotage!("lease-never-runs-out")).then_some(*message)
     }
 
     /// When the next lease runs out.

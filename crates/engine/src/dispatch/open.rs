@@ -95,7 +95,7 @@ impl Dispatcher {
         }
         // What a Pull was answered with is the client's until it runs out. A stream breaks at any
         // moment: of what the client never confirmed, nobody knows whether it arrived.
-        if ended.kind == SessionKind::Stream {
+        if ended.kind == SessionKind::Stream && !model::sabotage!("ended-stream-keeps-leases") {
             let of_session = |(message, lease): (MessageId, &super::lease::Lease)| {
                 let mine = lease.session == Some(session) && !lease.extended;
                 mine.then_some((message, lease.deadline))

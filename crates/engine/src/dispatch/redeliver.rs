@@ -146,6 +146,9 @@ impl Dispatcher {
         let Some(lease) = self.leases.end(message) else {
             return;
         };
+        if model::sabotage!("failed-message-is-lost") {
+            return;
+        }
         let resume_at = self.back_off(now, message, cause, attempts);
         if !lease.in_lane {
             for _ in 0..lease.acks {
@@ -181,12 +184,15 @@ impl Dispatcher {
             .collect::<Vec<_>>()
         {
             let logged = self.leases.get(later).is_some_and(|lease| lease.logged);
-            if !logged && let Some(ended) = self.leases.end(later) {
+            if !logged
+                && !model::sabotage!("cascade-leaves-later-leases")
+                && let Some(ended) = self.leases.end(later)
+            {
                 lane.end_lease(later);
                 lane.waiting.add(Credit::of(ended.bytes));
             }
         }
-        lane.go_back(message);
+        lane.go_back(message.plus(u32::from(model::sabotage!("cascade-skips-one"))));
         self.hold_back(strand, resume_at);
         self.refresh(strand);
     }
@@ -200,7 +206,7 @@ impl Dispatcher {
         attempts: Option<u32>,
     ) -> Option<Timestamp> {
         let policy = self.attachment.settings.retry?;
-        if cause == FailCause::Returned {
+        if cause == FailCause::Returned || model::sabotage!("backoff-ignored") {
             return None;
         }
         let failures = match attempts {

@@ -143,7 +143,9 @@ impl Dispatcher {
         match self.judge(lane, turn, &candidate) {
             Verdict::Pass => lane.advance(id, bytes),
             Verdict::Settle => {
-                self.outbox.settle(run.strand, id, None);
+                if !model::sabotage!("filtered-message-stays") {
+                    self.outbox.settle(run.strand, id, None);
+                }
                 lane.advance(id, bytes);
             }
             Verdict::Send => {

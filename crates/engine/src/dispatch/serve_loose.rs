@@ -86,7 +86,7 @@ impl Dispatcher {
         candidate: Candidate,
     ) {
         let (id, bytes) = (candidate.id, candidate.message.len() as u64);
-        if self.loose.is_being_acknowledged(id) {
+        if self.loose.is_being_acknowledged(id) && !model::sabotage!("sent-again-during-its-ack") {
             self.loose.wait_for_ack(id, bytes);
         } else if self.is_dead(id, candidate.attempts) {
             self.loose.wait_for_forward(id, bytes);

@@ -104,6 +104,7 @@ impl Expression {
             Expression::HasPrefix { key, prefix } => {
                 attribute(key).is_some_and(|value| value.starts_with(prefix.as_str()))
             }
+            Expression::Not(_) if model::sabotage!("not-passes-nothing") => false,
             Expression::Not(inner) => !inner.matches(attribute),
             Expression::All(parts) => parts.iter().all(|part| part.matches(attribute)),
             Expression::Any(parts) => parts.iter().any(|part| part.matches(attribute)),

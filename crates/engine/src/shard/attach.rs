@@ -17,9 +17,13 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, attach: &Attach, at: At) -> Resul
         subscription,
     };
     let attachment = match overlay.row::<Attachment>(&key)? {
-        Some(before) if attach.version <= before.version => return Ok(Reply::Done.into()),
+        Some(before) if attach.version <= before.version && !sabotage!("old-settings-win") => {
+            return Ok(Reply::Done.into());
+        }
         Some(before) => changed(before, attach),
-        None if was_detached(overlay, attach)? => return Ok(Rejected::NotAttached.into()),
+        None if was_detached(overlay, attach)? && !sabotage!("detached-comes-back") => {
+            return Ok(Rejected::NotAttached.into());
+        }
         None => added(overlay, attach, at)?,
     };
     overlay.put(&key, &attachment);

@@ -54,5 +54,7 @@ fn failure(backlog: &Backlog<'_>, failed: &Failed) -> Result<Option<Delivery>, F
 /// Attempts matter to a dead-letter policy and to the back-off of a retry policy.
 fn counts(settings: &SubscriptionSettings, cause: FailCause) -> bool {
     let matter = settings.dead_letter.is_some() || settings.retry.is_some();
-    matter && matches!(cause, FailCause::Nack | FailCause::Expiry)
+    matter
+        && !sabotage!("attempts-not-counted")
+        && matches!(cause, FailCause::Nack | FailCause::Expiry)
 }

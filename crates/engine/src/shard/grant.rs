@@ -28,11 +28,11 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, grant: &Grant) -> Result<Outcome,
 
 /// The delivery with its new lease; `None` if the message is settled, or leased to somebody.
 fn deliver(backlog: &Backlog<'_>, granted: &Granted) -> Result<Option<Delivery>, Fault> {
-    if backlog.is_settled(granted.message)? {
+    if backlog.is_settled(granted.message)? && !model::sabotage!("settled-message-is-granted") {
         return Ok(None);
     }
     let before = backlog.delivery(granted.message)?.unwrap_or_default();
-    if before.lease.is_some() {
+    if before.lease.is_some() && !model::sabotage!("two-leases-of-one-message") {
         return Ok(None);
     }
     let lease = Lease {

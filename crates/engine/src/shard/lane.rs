@@ -56,10 +56,16 @@ fn settle_one(
         return Ok(AckOutcome::Stale);
     }
     if ack.generation.is_some() {
-        if settlement.exactly_once() && joint != Joint::Position {
+        if settlement.exactly_once()
+            && joint != Joint::Position
+            && !sabotage!("exactly-once-acks-in-any-order")
+        {
             return Ok(AckOutcome::Unordered);
         }
-        if joint == Joint::Apart && progress.marks() >= LANE_MARKS_MAX {
+        if joint == Joint::Apart
+            && progress.marks() >= LANE_MARKS_MAX
+            && !sabotage!("marks-without-limit")
+        {
             return Ok(AckOutcome::Stale);
         }
     }

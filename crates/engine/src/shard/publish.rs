@@ -40,10 +40,12 @@ pub(super) fn apply(
 
 fn refusal(publish: &Publish, closed: bool, strand: Option<&Strand>) -> Option<Rejected> {
     match strand {
-        _ if closed => Some(Rejected::TopicClosed),
-        Some(strand) if publish.epoch < strand.epoch => Some(Rejected::EpochFenced {
-            current: strand.epoch,
-        }),
+        _ if closed && !sabotage!("closed-topic-accepts") => Some(Rejected::TopicClosed),
+        Some(strand) if publish.epoch < strand.epoch && !sabotage!("old-owner-publishes") => {
+            Some(Rejected::EpochFenced {
+                current: strand.epoch,
+            })
+        }
         _ => None,
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, rewind: &Rewind) -> Result<Outcom
             break;
         }
         let mut lane = backlog.lane(strand)?;
-        if lane.position >= lane_rewind.from {
+        if lane.position >= lane_rewind.from && !sabotage!("rewind-behind-the-position") {
             continue;
         }
         lane.rewind(lane_rewind);

@@ -34,7 +34,9 @@ fn release(overlay: &mut Overlay<'_>, key: RunKey, run: &Run) -> Result<(), Faul
     });
     release_holes(overlay, key)?;
     release_from_strand(overlay, key, run)?;
-    drop_payload(overlay, run.payload);
+    if !sabotage!("payload-left-behind") {
+        drop_payload(overlay, run.payload);
+    }
     Ok(())
 }
 

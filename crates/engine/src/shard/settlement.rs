@@ -83,7 +83,11 @@ impl<'o, 'v> Settlement<'o, 'v> {
             message: ack.message,
         };
         match self.overlay.row::<Settled>(&key)? {
-            Some(settled) if settled.generation == generation => Ok(AckOutcome::Acknowledged),
+            Some(settled)
+                if settled.generation == generation && !sabotage!("repeated-ack-refused") =>
+            {
+                Ok(AckOutcome::Acknowledged)
+            }
             _ => Ok(AckOutcome::Stale),
         }
     }
@@ -111,7 +115,10 @@ impl<'o, 'v> Settlement<'o, 'v> {
     /// The message is settled for good: its lease and attempts go.
     pub(super) fn forget_delivery(&mut self, message: MessageId) -> Result<(), Fault> {
         let key = self.delivery(message);
-        if self.logs_deliveries && self.overlay.row::<Delivery>(&key)?.is_some() {
+        if self.logs_deliveries
+            && !sabotage!("attempts-outlive-the-message")
+            && self.overlay.row::<Delivery>(&key)?.is_some()
+        {
             self.overlay.delete::<Delivery>(&key);
         }
         Ok(())

@@ -74,6 +74,9 @@ impl TopicRequest {
     pub fn update(&self, mask: &[String]) -> Result<UpdateTopic, InvalidRequest> {
         let name = TopicName::parse(&self.name)?;
         let mut labels = None;
+        if model::sabotage!("update-beyond-the-mask") {
+            labels = Some(value::labels(&self.labels)?);
+        }
         for field in mask::fields("Topic", mask, read_path)? {
             match field {
                 Field::Labels => labels = Some(value::labels(&self.labels)?),
