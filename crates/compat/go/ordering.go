@@ -28,9 +28,9 @@ func publishOrdered(ctx context.Context, s *stage) error {
 }
 
 func stream(ctx context.Context, s *stage) error {
-	const perKey = 1_250
+	const perKey = 200
 	var keys []string
-	for index := range 8 {
+	for index := range 50 {
 		keys = append(keys, fmt.Sprintf("key-%d", index))
 	}
 	topic, name, err := s.topicAndSubscription(ctx, &pubsubpb.Subscription{})

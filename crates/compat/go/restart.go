@@ -12,24 +12,31 @@ import (
 )
 
 const (
-	// perPhase messages of each key are published before the restart, during it and after it.
-	perPhase = 200
-	perKey   = 3 * perPhase
-	// recovery is how long the server may take to come back and the clients to find it again.
-	recovery = 60 * time.Second
+	// perRound messages go to each key in one round.
+	perRound = 5
+	// rounds are published before the restart begins, and again after it is over.
+	rounds = 10
+	// recovery is for the server to come back, and for a client that may wait a minute between two
+	// tries.
+	recovery = 2 * time.Minute
 )
 
 // restart kills the server in the middle of publishing and consuming.
 func restart(ctx context.Context, s *stage) error {
-	keys := []string{"red", "green", "blue", "black"}
+	var keys []string
+	for index := range 10 {
+		keys = append(keys, fmt.Sprintf("key-%d", index))
+	}
 	topic, name, err := s.topicAndSubscription(ctx, &pubsubpb.Subscription{})
 	if err != nil {
 		return err
 	}
 	receiver := receive(ctx, s.client.Subscriber(name), ack)
 	defer receiver.stop()
-	published := make(chan error, 1)
-	go func() { published <- publishThroughRestart(ctx, s.publisher(topic), keys) }()
+	perKey, err := publishThroughRestart(ctx, s.publisher(topic), keys)
+	if err != nil {
+		return err
+	}
 
 	received := map[string][]int{}
 	missing := map[delivery]bool{}
@@ -51,36 +58,56 @@ func restart(ctx context.Context, s *stage) error {
 			return fmt.Errorf("key %s: %w", key, err)
 		}
 	}
-	if err := <-published; err != nil {
-		return err
-	}
 	return receiver.close()
 }
 
-// publishThroughRestart publishes to every key; all of it must be accepted in the end.
+// publishThroughRestart publishes round after round while the server is killed and comes back; it
+// returns how many messages each key has got.
 func publishThroughRestart(
 	ctx context.Context, publisher *pubsub.Publisher, keys []string,
-) error {
+) (published int, err error) {
 	defer publisher.Stop()
-	var results []*pubsub.PublishResult
-	publish := func(start int) {
-		for number := start; number < start+perPhase; number++ {
-			for _, key := range keys {
-				results = append(results, publisher.Publish(ctx, numbered(key, number)))
+	publishRounds := func(count int) error {
+		for range count {
+			if err := publishRound(ctx, publisher, keys, published); err != nil {
+				return err
 			}
+			published += perRound
 		}
+		return nil
 	}
-	publish(0)
-	if _, err := results[len(results)-1].Get(ctx); err != nil {
-		return err
+	if err := publishRounds(rounds); err != nil {
+		return published, err
 	}
 	restarted := make(chan error, 1)
 	go func() { restarted <- restartServer(ctx) }()
-	publish(perPhase)
-	if err := <-restarted; err != nil {
-		return err
+	for {
+		select {
+		case err := <-restarted:
+			if err == nil {
+				err = publishRounds(rounds)
+			}
+			return published, err
+		default:
+			if err := publishRounds(1); err != nil {
+				return published, err
+			}
+		}
 	}
-	publish(2 * perPhase)
+}
+
+// publishRound returns when the server has accepted all messages of the round.
+func publishRound(
+	ctx context.Context, publisher *pubsub.Publisher, keys []string, start int,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, recovery)
+	defer cancel()
+	var results []*pubsub.PublishResult
+	for number := start; number < start+perRound; number++ {
+		for _, key := range keys {
+			results = append(results, publisher.Publish(ctx, numbered(key, number)))
+		}
+	}
 	for _, result := range results {
 		if _, err := result.Get(ctx); err != nil {
 			return err

@@ -13,10 +13,10 @@ async function publishOrdered(stage) {
 }
 
 async function stream(stage) {
-  const keys = range(0, 8).map(index => `key-${index}`);
+  const keys = range(0, 50).map(index => `key-${index}`);
   const topic = await stage.topic();
   const subscription = await stage.subscription(topic);
-  await publishAndReceive(topic, subscription, keys, 1_250);
+  await publishAndReceive(topic, subscription, keys, 200);
   await assertBacklogEmpty(stage, topic, subscription, keys);
 }
 

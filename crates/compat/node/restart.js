@@ -1,48 +1,54 @@
 // kill -9 of the server in the middle of publishing and consuming.
 'use strict';
 
-const assert = require('node:assert/strict');
 const {exec} = require('node:child_process');
 const {promisify} = require('node:util');
 const {assertLegal} = require('./sequence');
 const {ack, publish, range, receive} = require('./stage');
 
-const KEYS = ['red', 'green', 'blue', 'black'];
+const KEYS = range(0, 10).map(index => `key-${index}`);
 
-// Messages of each key that are published before the restart, during it and after it.
-const PER_PHASE = 200;
-const PER_KEY = 3 * PER_PHASE;
+// Messages that each key gets in one round.
+const PER_ROUND = 5;
 
-// Milliseconds for the server to come back and the clients to find it again.
-const RECOVERY = 90_000;
+// Rounds before the restart begins, and again after it is over.
+const ROUNDS = 10;
+
+// Milliseconds for the server to come back, and for a client that may wait a minute between two tries.
+const RECOVERY = 120_000;
 
 async function restart(stage) {
   const topic = await stage.topic();
   const subscription = await stage.subscription(topic);
-  const missing = new Set(KEYS.flatMap(key => range(0, PER_KEY).map(n => `${key} ${n}`)));
-  const inbox = receive(subscription, message => {
-    const received = [message.orderingKey, ack(message)];
-    missing.delete(received.join(' '));
-    return received;
-  });
-  const everything = inbox.wait(() => missing.size === 0, RECOVERY);
-  const [received] = await Promise.all([everything, publishThroughRestart(topic)]);
+  const inbox = receive(subscription, message => ({key: message.orderingKey, number: ack(message)}));
+
+  const perKey = await publishThroughRestart(topic);
+  const received = await inbox.wait(items => {
+    const different = new Set(items.map(({key, number}) => `${key} ${number}`));
+    return different.size === KEYS.length * perKey;
+  }, RECOVERY);
   await subscription.close();
   for (const key of KEYS) {
-    const numbers = received.filter(([of]) => of === key).map(([, n]) => n);
+    const numbers = received.filter(item => item.key === key).map(({number}) => number);
     assertLegal(numbers, 0);
   }
 }
 
-/** Publishes to every key; all of it must be accepted in the end. */
+/** Publishes round after round while the server is killed and comes back; messages per key. */
 async function publishThroughRestart(topic) {
-  const publishFrom = start =>
-    KEYS.flatMap(key => publish(topic, key, range(start, start + PER_PHASE)));
-  await Promise.all(publishFrom(0));
-  const restarted = promisify(exec)(process.env.ORDERLY_RESTART);
-  const during = publishFrom(PER_PHASE);
-  await restarted;
-  await Promise.all([...during, ...publishFrom(2 * PER_PHASE)]);
+  let published = 0;
+  const publishRound = async () => {
+    const numbers = range(published, published + PER_ROUND);
+    await Promise.all(KEYS.flatMap(key => publish(topic, key, numbers)));
+    published += PER_ROUND;
+  };
+  for (let round = 0; round < ROUNDS; round++) await publishRound();
+  let isBack = false;
+  const restarting = promisify(exec)(process.env.ORDERLY_RESTART).finally(() => (isBack = true));
+  while (!isBack) await publishRound();
+  await restarting;
+  for (let round = 0; round < ROUNDS; round++) await publishRound();
+  return published;
 }
 
 module.exports = {restart};

@@ -2,6 +2,7 @@
 'use strict';
 
 const {randomBytes} = require('node:crypto');
+const {inspect} = require('node:util');
 const {PubSub, v1} = require('@google-cloud/pubsub');
 
 const PROJECT = 'compat';
@@ -142,7 +143,7 @@ class Inbox {
   }
 
   toString() {
-    return `${this.items.length} items, the last ${JSON.stringify(this.items.slice(-20))}`;
+    return `${this.items.length} items, the last ${inspect(this.items.slice(-20), {depth: 1})}`;
   }
 }
 

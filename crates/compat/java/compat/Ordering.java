@@ -31,10 +31,10 @@ final class Ordering {
   }
 
   static void stream(Stage stage) throws Exception {
-    List<String> keys = IntStream.range(0, 8).mapToObj(index -> "key-" + index).toList();
+    List<String> keys = IntStream.range(0, 50).mapToObj(index -> "key-" + index).toList();
     String topic = stage.topic("topic");
     String name = stage.subscription(topic, "sub");
-    publishAndReceive(stage, topic, name, keys, 1_250);
+    publishAndReceive(stage, topic, name, keys, 200);
     assertBacklogEmpty(stage, topic, name, keys);
   }
 

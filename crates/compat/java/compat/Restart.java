@@ -12,21 +12,23 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 /** kill -9 of the server in the middle of publishing and consuming. */
 final class Restart {
-  private static final List<String> KEYS = List.of("red", "green", "blue", "black");
+  private static final List<String> KEYS =
+      IntStream.range(0, 10).mapToObj(index -> "key-" + index).toList();
 
-  /** Messages of each key that are published before the restart, during it and after it. */
-  private static final int PER_PHASE = 200;
+  /** Messages that each key gets in one round. */
+  private static final int PER_ROUND = 5;
 
-  private static final int PER_KEY = 3 * PER_PHASE;
+  /** Rounds before the restart begins, and again after it is over. */
+  private static final int ROUNDS = 10;
 
-  /** How long the server may take to come back and the clients to find it again. */
-  private static final Duration RECOVERY = Duration.ofSeconds(90);
+  /** For the server to come back, and for a client that may wait a minute between two tries. */
+  private static final Duration RECOVERY = Duration.ofMinutes(2);
 
   private Restart() {}
 
@@ -43,42 +45,44 @@ final class Restart {
               return new Delivery(message.getOrderingKey(), number(message));
             });
 
-    publishThroughRestart(stage.publisher(topic));
-    Set<Delivery> everything = new HashSet<>();
-    for (String key : KEYS) {
-      for (int number = 0; number < PER_KEY; number++) {
-        everything.add(new Delivery(key, number));
-      }
-    }
+    int perKey = publishThroughRestart(stage.publisher(topic));
+    int count = KEYS.size() * perKey;
     List<Delivery> received =
         inbox.await(
-            items -> items.size() >= everything.size() && new HashSet<>(items).equals(everything),
-            RECOVERY);
+            items -> items.size() >= count && new HashSet<>(items).size() == count, RECOVERY);
     Stage.stop(subscriber);
     for (String key : KEYS) {
       Sequence.assertLegal(Ordering.numbersOf(received, key), 0);
     }
   }
 
-  /** Publishes to every key; all of it must be accepted in the end. */
-  private static void publishThroughRestart(Publisher publisher) throws Exception {
-    ApiFutures.allAsList(publish(publisher, 0)).get(RECOVERY.toSeconds(), TimeUnit.SECONDS);
+  /** Publishes round after round while the server is killed and comes back; messages per key. */
+  private static int publishThroughRestart(Publisher publisher) throws Exception {
+    int round = 0;
+    while (round < ROUNDS) {
+      publishRound(publisher, round++);
+    }
     CompletableFuture<Void> restarting = CompletableFuture.runAsync(Restart::restartServer);
-    List<ApiFuture<String>> accepted = publish(publisher, PER_PHASE);
-    restarting.get(RECOVERY.toSeconds(), TimeUnit.SECONDS);
-    accepted.addAll(publish(publisher, 2 * PER_PHASE));
-    ApiFutures.allAsList(accepted).get(RECOVERY.toSeconds(), TimeUnit.SECONDS);
+    while (!restarting.isDone()) {
+      publishRound(publisher, round++);
+    }
+    restarting.get();
+    for (int last = round + ROUNDS; round < last; round++) {
+      publishRound(publisher, round);
+    }
     publisher.shutdown();
+    return round * PER_ROUND;
   }
 
-  private static List<ApiFuture<String>> publish(Publisher publisher, int start) {
+  /** Returns when the server has accepted all messages of the round. */
+  private static void publishRound(Publisher publisher, int round) throws Exception {
     List<ApiFuture<String>> accepted = new ArrayList<>();
-    for (int number = start; number < start + PER_PHASE; number++) {
+    for (int number = round * PER_ROUND; number < (round + 1) * PER_ROUND; number++) {
       for (String key : KEYS) {
         accepted.add(publisher.publish(numbered(key, number)));
       }
     }
-    return accepted;
+    ApiFutures.allAsList(accepted).get(RECOVERY.toSeconds(), TimeUnit.SECONDS);
   }
 
   private static void restartServer() {

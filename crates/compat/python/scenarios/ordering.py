@@ -32,7 +32,7 @@ def publish_ordered(stage):
 def stream(stage):
     topic = stage.topic()
     name = stage.subscription(topic)
-    keys = [f"key-{index}" for index in range(8)]
+    keys = [f"key-{index}" for index in range(50)]
     inbox = Inbox()
 
     def callback(message):

@@ -25,8 +25,8 @@ pub async fn publish_ordered(stage: Stage) -> Result<()> {
 }
 
 pub async fn stream(stage: Stage) -> Result<()> {
-    const PER_KEY: u64 = 1_250;
-    let keys: Vec<String> = (0..8).map(|index| format!("key-{index}")).collect();
+    const PER_KEY: u64 = 200;
+    let keys: Vec<String> = (0..50).map(|index| format!("key-{index}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let topic = stage.topic("topic").await?;
     let name = stage.subscription(&topic, "sub").await?;
