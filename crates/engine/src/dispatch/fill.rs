@@ -7,7 +7,7 @@ use super::dispatcher::Dispatcher;
 use super::lane::Lane;
 use super::reader::Ahead;
 use super::step::Step;
-use super::{Credit, rewind};
+use super::{Credit, rewind, walk};
 use crate::Fault;
 use crate::message_wire;
 use crate::shard::Backlog;
@@ -65,7 +65,7 @@ impl Dispatcher {
             return Ok(());
         };
         if !self.filter.is_empty() {
-            self.drop_unwanted(step, &run, &mut ahead)?;
+            self.drop_unwanted(step, key, &run, &mut ahead)?;
         }
         if (0..ahead.count).any(|number| !ahead.is_settled(number)) {
             self.reader.push(ahead);
@@ -77,10 +77,13 @@ impl Dispatcher {
     fn drop_unwanted(
         &mut self,
         step: &Step<'_>,
+        key: RunKey,
         run: &Run,
         ahead: &mut Ahead,
     ) -> Result<(), Fault> {
-        let payload = step.view.payload(run.payload)?;
+        let Some(payload) = walk::payload(step.view, key, run)? else {
+            return Ok(());
+        };
         for (number, message) in (0..).zip(payload.messages()) {
             if !ahead.is_settled(number) && !self.wants(&message) {
                 ahead.settle(number);
@@ -135,7 +138,10 @@ impl Dispatcher {
         if self.filter.is_empty() {
             return Ok(false);
         }
-        let payload = step.view.payload(run.payload)?;
+        let topic = self.topic;
+        let Some(payload) = walk::payload(step.view, RunKey { topic, first }, run)? else {
+            return Ok(true);
+        };
         if payload.messages().any(|message| self.wants(&message)) {
             return Ok(false);
         }

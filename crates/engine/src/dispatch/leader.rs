@@ -108,8 +108,8 @@ impl Leader {
     /// Takes what has happened, in order, and answers what is to be done, in order. Inputs that
     /// have gathered are best handed over together: they share log entries and reads.
     ///
-    /// `now` is the leader's monotonic clock. `view` does not change during the call, and is at
-    /// least as new as every outcome that the leader has been told.
+    /// `now` is the leader's monotonic clock. `view` is at least as new as every outcome that the
+    /// leader has been told, and may go on during the call.
     ///
     /// # Errors
     /// [`Fault`] when the state can't be read. The leader must not be used any more.

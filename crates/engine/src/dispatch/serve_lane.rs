@@ -7,10 +7,10 @@ use super::dispatcher::Dispatcher;
 use super::lane::Lane;
 use super::serve::{Candidate, Serving};
 use super::step::Step;
-use super::walk::{Walk, messages_before};
+use super::walk::{self, Walk, messages_before};
 use crate::Fault;
 use crate::table::lane::Lane as LaneRow;
-use crate::table::run::Run;
+use crate::table::run::{Run, RunKey};
 
 /// Messages of one lane before the next lane has its turn. A Pull takes what it can, since the
 /// lane then waits until all of that is settled.
@@ -109,7 +109,11 @@ impl Dispatcher {
         (first, run): (MessageId, &Run),
     ) -> Result<bool, Fault> {
         let attempts = self.attempts(step, first, run.last(first))?;
-        let payload = step.view.payload(run.payload)?;
+        let topic = self.topic;
+        let Some(payload) = walk::payload(step.view, RunKey { topic, first }, run)? else {
+            lane.next = MessageId(run.last(first).0 + 1);
+            return Ok(true);
+        };
         let passed = messages_before(lane.next, first);
         for (number, message) in (0..run.count).zip(payload.messages()).skip(passed) {
             if turn.quota == 0 || !serving.batch.has_room() {

@@ -5,6 +5,7 @@ use model::MessageId;
 use super::dispatcher::Dispatcher;
 use super::serve::{Candidate, Serving};
 use super::step::Step;
+use super::walk;
 use crate::Fault;
 use crate::kv::ViewExt;
 use crate::shard::read;
@@ -22,12 +23,14 @@ impl Dispatcher {
         };
         serving.count_run();
         // Without its run the message is settled.
-        if let Some((key, run)) = read::run_of(step.view, self.topic, id)? {
+        if let Some((key, run)) = read::run_of(step.view, self.topic, id)?
+            && let Some(payload) = walk::payload(step.view, key, &run)?
+        {
             let attempts = self.attempts(step, id, id)?;
             let number = (id.counter() - key.first.counter()) as usize;
             let candidate = Candidate {
                 id,
-                message: step.view.payload(run.payload)?.message(number),
+                message: payload.message(number),
                 attempts: attempts.get(&id).copied().unwrap_or(0),
             };
             self.send_loose(step, serving, &run, candidate);
@@ -46,12 +49,15 @@ impl Dispatcher {
         };
         serving.count_run();
         let (topic, first) = (self.topic, ahead.first);
+        let key = RunKey { topic, first };
         // Without its row the run is settled.
-        let Some(run) = step.view.row::<Run>(&RunKey { topic, first })? else {
+        let Some(run) = step.view.row::<Run>(&key)? else {
+            return Ok(true);
+        };
+        let Some(payload) = walk::payload(step.view, key, &run)? else {
             return Ok(true);
         };
         let attempts = self.attempts(step, first, run.last(first))?;
-        let payload = step.view.payload(run.payload)?;
         for message in payload.messages().skip(ahead.at as usize) {
             if !serving.batch.has_room() {
                 break;

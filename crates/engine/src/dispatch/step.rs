@@ -7,11 +7,11 @@ use model::{Incarnation, Timestamp};
 use super::{ForwardId, Output};
 use crate::kv::View;
 
-/// The moment, the state, and where outputs go. The state is the same for the whole step.
+/// The moment, the state, and where outputs go.
 pub(super) struct Step<'s> {
     /// The leader's monotonic clock.
     pub(super) now: Timestamp,
-    /// At least as new as every effect that the leader has heard of.
+    /// At least as new as every effect that the leader has heard of. It may go on while it is read.
     pub(super) view: &'s dyn View,
     /// Dead letters on their way, of all dispatchers.
     pub(super) forwards: &'s mut Forwards,

@@ -1,5 +1,6 @@
 //! The stored runs of one strand from a message on.
 
+use model::run::RunPayload;
 use model::{Incarnation, KeyHash, MessageId};
 
 use crate::Fault;
@@ -79,6 +80,19 @@ impl<'v> Walk<'v> {
     fn run(&self, first: MessageId) -> Result<Option<Run>, Fault> {
         let topic = self.topic;
         self.view.row(&RunKey { topic, first })
+    }
+}
+
+/// The messages of a run whose row was just read; none if it is settled by now, since the state goes
+/// on while it is read.
+pub(super) fn payload(
+    view: &dyn View,
+    key: RunKey,
+    run: &Run,
+) -> Result<Option<RunPayload>, Fault> {
+    match view.payload(run.payload) {
+        Err(Fault::Missing(_)) if view.row::<Run>(&key)?.is_none() => Ok(None),
+        read => read.map(Some),
     }
 }
 
