@@ -68,11 +68,10 @@ fn added(overlay: &mut Overlay<'_>, attach: &Attach, at: At) -> Result<Attachmen
             ..topic
         },
     );
+    let newest = at.newest(&read::shard(overlay)?);
+    let too_late = u32::from(sabotage!("attach-too-late"));
     Ok(Attachment {
-        after: match sabotage!("attach-too-late") {
-            true => at.newest(&read::shard(overlay)?).plus(1),
-            false => at.newest(&read::shard(overlay)?),
-        },
+        after: newest.plus(too_late),
         version: attach.version,
         settings: attach.settings.clone(),
     })

@@ -48,6 +48,11 @@ impl<'v> Backlog<'v> {
         }
     }
 
+    /// What [`Backlog::of`] takes, for a command that writes between two looks.
+    pub(super) fn into_parts(self) -> (AttachmentKey, Arc<Attachment>) {
+        (self.key, self.attachment)
+    }
+
     /// How the subscription takes part.
     #[must_use]
     pub fn attachment(&self) -> &Attachment {

@@ -1,5 +1,7 @@
 //! Deliveries failed: a lease ends, an attempt is counted.
 
+use std::sync::Arc;
+
 use model::sabotage;
 
 use super::{Backlog, Fail, FailCause, Failed, LeaseOutcome, Outcome, Rejected, Reply};
@@ -9,11 +11,13 @@ use crate::subscription::SubscriptionSettings;
 use crate::table::delivery::{Delivery, DeliveryKey};
 
 pub(super) fn apply(overlay: &mut Overlay<'_>, fail: &Fail) -> Result<Outcome, Fault> {
+    let Some(backlog) = Backlog::open(overlay, fail.topic, fail.subscription)? else {
+        return Ok(Rejected::NotAttached.into());
+    };
+    let (key, attachment) = backlog.into_parts();
     let mut outcomes = Vec::with_capacity(fail.deliveries.len());
     for failed in &fail.deliveries {
-        let Some(backlog) = Backlog::open(overlay, fail.topic, fail.subscription)? else {
-            return Ok(Rejected::NotAttached.into());
-        };
+        let backlog = Backlog::of(overlay, key, Arc::clone(&attachment));
         let Some(delivery) = failure(&backlog, failed)? else {
             outcomes.push(LeaseOutcome::Stale);
             continue;

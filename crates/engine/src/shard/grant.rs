@@ -1,16 +1,20 @@
 //! Exactly-once deliveries that are about to be sent get their leases.
 
+use std::sync::Arc;
+
 use super::{Backlog, Grant, Granted, LeaseOutcome, Outcome, Rejected, Reply};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::delivery::{Delivery, DeliveryKey, Lease};
 
 pub(super) fn apply(overlay: &mut Overlay<'_>, grant: &Grant) -> Result<Outcome, Fault> {
+    let Some(backlog) = Backlog::open(overlay, grant.topic, grant.subscription)? else {
+        return Ok(Rejected::NotAttached.into());
+    };
+    let (key, attachment) = backlog.into_parts();
     let mut outcomes = Vec::with_capacity(grant.deliveries.len());
     for granted in &grant.deliveries {
-        let Some(backlog) = Backlog::open(overlay, grant.topic, grant.subscription)? else {
-            return Ok(Rejected::NotAttached.into());
-        };
+        let backlog = Backlog::of(overlay, key, Arc::clone(&attachment));
         let Some(delivery) = deliver(&backlog, granted)? else {
             outcomes.push(LeaseOutcome::Stale);
             continue;

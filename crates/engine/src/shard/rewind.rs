@@ -1,5 +1,7 @@
 //! Lanes go back, before anything of them is sent again.
 
+use std::sync::Arc;
+
 use model::limits::LANE_REWINDS_MAX;
 use model::{Generation, MessageId, sabotage};
 
@@ -9,25 +11,25 @@ use crate::kv::Overlay;
 use crate::table::lane::{Lane, LaneKey, Rewound};
 
 pub(super) fn apply(overlay: &mut Overlay<'_>, rewind: &Rewind) -> Result<Outcome, Fault> {
-    let (topic, subscription) = (rewind.topic, rewind.subscription);
+    let Some(backlog) = Backlog::open(overlay, rewind.topic, rewind.subscription)? else {
+        return Ok(Rejected::NotAttached.into());
+    };
+    let (key, attachment) = backlog.into_parts();
+    // There an ack that was answered is for good, and nothing is sent again after it.
+    if attachment.settings.exactly_once {
+        return Ok(Reply::Done.into());
+    }
     for lane_rewind in &rewind.lanes {
         let strand = lane_rewind.strand;
-        let Some(backlog) = Backlog::open(overlay, topic, subscription)? else {
-            return Ok(Rejected::NotAttached.into());
-        };
-        // There an ack that was answered is for good, and nothing is sent again after it.
-        if backlog.attachment().settings.exactly_once {
-            break;
-        }
-        let mut lane = backlog.lane(strand)?;
+        let mut lane = Backlog::of(overlay, key, Arc::clone(&attachment)).lane(strand)?;
         if lane.position >= lane_rewind.from && !sabotage!("rewind-behind-the-position") {
             continue;
         }
         lane.rewind(lane_rewind);
         let key = LaneKey {
-            topic,
+            topic: key.topic,
             strand,
-            subscription,
+            subscription: key.subscription,
         };
         overlay.put(&key, &lane);
     }
