@@ -8,10 +8,10 @@ use proto::pubsub::subscriber_server::SubscriberServer;
 use router::Router;
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 
 use crate::Shutdown;
 use crate::publisher::PublisherService;
@@ -44,13 +44,14 @@ pub async fn serve(
     mut shutdown: Shutdown,
 ) -> Result<(), ServeError> {
     let routes = routes(router, shutdown.clone()).await?;
+    // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     Server::builder()
         .accept_http1(true)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .tcp_nodelay(true)
         .add_routes(routes)
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+        .serve_with_incoming_shutdown(incoming, async move {
             shutdown.begun().await;
         })
         .await
