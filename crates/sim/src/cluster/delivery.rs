@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use engine::dispatch::{
-    AckReply, Credit, Delivered as Sent, Ended, Forwarded, Input, ModifyReply, Output,
-    PublishReply, SessionKind,
+    AckReply, Credit, Delivered as Sent, Forwarded, Input, ModifyReply, Output, PublishReply,
+    SessionKind,
 };
 use model::SessionId;
 
@@ -55,7 +55,7 @@ impl Cluster {
                 self.grant(session, credit);
             }
             Output::Properties { .. } => {}
-            Output::Ended { session, why } => self.ended(session, why),
+            Output::Ended { session, .. } => self.ended(session),
             Output::Forward {
                 forward,
                 topic,
@@ -188,15 +188,12 @@ impl Cluster {
         }
     }
 
-    fn ended(&mut self, session: SessionId, why: Ended) {
-        let Some(pull) = self.frontend.get(session).cloned() else {
-            return;
-        };
-        self.frontend.close(session);
-        let number = frontend::number(session);
-        self.note(What::Closed { session: number });
-        if why == Ended::Reopen {
-            self.open_stream(pull.subscription, 10);
+    /// The leader has ended a session: its subscription is gone, or another stream of its client
+    /// has taken over.
+    fn ended(&mut self, session: SessionId) {
+        if self.frontend.close(session) {
+            let session = frontend::number(session);
+            self.note(What::Closed { session });
         }
     }
 
