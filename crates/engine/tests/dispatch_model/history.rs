@@ -137,6 +137,7 @@ impl History {
                     let key = char::from(lane.strand.0[0]);
                     let (from, generation) = (lane.from.counter(), lane.generation);
                     self.note(format!("  rewind {key} to {from} before {generation}"));
+                    self.promises.rewound(lane.strand, lane.from);
                 }
             }
         }
@@ -397,7 +398,10 @@ impl History {
         self.bench.answer_offers();
         self.listen();
         self.pass_a_second();
-        if !has_policy(&self.promises.settings) && self.policy_matters_until <= self.bench.now {
+        let is_held_back = has_policy(&self.promises.settings)
+            || self.policy_matters_until > self.bench.now
+            || !self.bench.forwards.is_empty();
+        if !is_held_back {
             let before = self.promises.forgotten(&self.bench.view);
             self.pass_a_second();
             let after = self.promises.forgotten(&self.bench.view);
