@@ -80,7 +80,7 @@ impl Dispatcher {
         }
         lane.end_lease(message);
         // What a rewind on its way through the log erases is seen when it is through.
-        let is_ahead = message >= lane.next && !lane.rewinding;
+        let is_ahead = message >= lane.next && lane.rewinding.is_none();
         if is_ahead || lane.marks >= model::limits::LANE_MARKS_MAX {
             self.pass_settled(step, id.key)?;
         }
@@ -112,7 +112,7 @@ impl Dispatcher {
     /// by itself, so its ack must not be answered with OK.
     fn comes_again(&self, step: &Step<'_>, id: &AckId) -> Result<bool, Fault> {
         let lane = self.lanes.get(&id.key).filter(|_| self.in_lane(id));
-        if !lane.is_some_and(|lane| lane.rewinding && lane.next == id.message) {
+        if !lane.is_some_and(|lane| lane.rewinding == Some(id.message)) {
             return Ok(false);
         }
         let position = self.backlog(step).lane(id.key)?.position;
@@ -133,7 +133,7 @@ impl Dispatcher {
         }
         let lane = self.lanes.get(&id.key);
         let sent_again = lane.is_some_and(|lane| {
-            id.message <= lane.sent && !lane.rewinding && id.message < lane.next
+            id.message <= lane.sent && lane.rewinding.is_none() && id.message < lane.next
         });
         match sent_again || self.backlog(step).lane(id.key)?.covers(id.message) {
             true => Ok(AckReply::Acknowledged),

@@ -37,8 +37,8 @@ pub(super) struct Lane {
     pub(super) holder: Option<Holder>,
     /// The lane is held back until this moment.
     pub(super) resume_at: Option<Timestamp>,
-    /// A rewind is on its way through the log.
-    pub(super) rewinding: bool,
+    /// Where the rewind begins that is on its way through the log.
+    pub(super) rewinding: Option<MessageId>,
     /// Failures on their way through the log, and dead letters on theirs to another topic.
     pub(super) undecided: u32,
     /// At most so many marks are in the lane's row.
@@ -75,7 +75,7 @@ impl Lane {
             outstanding: VecDeque::new(),
             holder: None,
             resume_at: None,
-            rewinding: false,
+            rewinding: None,
             undecided: 0,
             marks: 0,
             waiting: Credit::default(),
@@ -86,7 +86,7 @@ impl Lane {
 
     /// Whether the lane can go on.
     pub(super) fn status(&self) -> Status {
-        if self.undecided > 0 || self.rewinding || self.resume_at.is_some() {
+        if self.undecided > 0 || self.rewinding.is_some() || self.resume_at.is_some() {
             return Status::Waiting;
         }
         if self.next > self.newest {

@@ -34,7 +34,7 @@ impl Dispatcher {
     /// Lets a lane go back to `from`, in the log first.
     pub(super) fn rewind(&mut self, strand: KeyHash, lane: &mut Lane, from: MessageId) {
         lane.next = from;
-        lane.rewinding = true;
+        lane.rewinding = Some(from);
         let generation = self.next_generation(true);
         self.outbox.rewind(LaneRewind {
             strand,
@@ -52,7 +52,7 @@ impl Dispatcher {
         for rewind in lanes {
             let row = self.backlog(step).lane(rewind.strand)?;
             if let Some(lane) = self.lanes.get_mut(&rewind.strand) {
-                lane.rewinding = false;
+                lane.rewinding = None;
                 if took_effect(&row, rewind) {
                     lane.rewound = true;
                     lane.sent = lane.sent.min(MessageId(rewind.from.0 - 1));

@@ -236,3 +236,28 @@ fn keys_are_spread_and_a_stream_without_credit_holds_up_only_its_own() {
         "all keys but the one that the slow stream holds"
     );
 }
+
+#[test]
+fn an_ack_that_a_rewind_on_its_way_will_erase_is_not_answered_with_ok() {
+    let mut bench = published("k");
+    let stream = bench.stream(PLENTY);
+    let received = bench.take(stream);
+    bench.hold_log = true;
+    bench.hold_offers = true;
+    bench.nack(&received[2..3]);
+    let erased = bench.send_ack(&received[2..3]);
+    bench.hold_offers = false;
+    bench.pass_seconds(0);
+    // The rewind to 2 follows the ack through the log; meanwhile the lane goes back further.
+    bench.nack(&received[..1]);
+    let counted = bench.send_ack(&received[..2]);
+    bench.hold_log = false;
+    bench.apply_log();
+    bench.pass_seconds(0);
+    assert_eq!(
+        bench.ack_replies(counted),
+        Some(&vec![AckReply::Acknowledged; 2])
+    );
+    assert_eq!(texts(&bench.take(stream)), ["2", "3", "4"]);
+    assert_eq!(bench.ack_replies(erased), Some(&vec![AckReply::Superseded]));
+}
