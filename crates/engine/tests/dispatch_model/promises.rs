@@ -24,7 +24,8 @@ struct Lease {
     deadline: Timestamp,
     extended: bool,
     exactly_once: bool,
-    /// An older id was acknowledged: that may have settled the message, and ended this lease.
+    /// An ack may have settled the message and ended this lease: one with an older id, or one whose
+    /// answer was lost with its leader.
     doubtful: bool,
 }
 
@@ -173,7 +174,13 @@ impl Promises {
                 lease.deadline = lease.deadline.min(deadline);
             }
         }
-        self.unanswered.clear();
+        for (id, _) in std::mem::take(&mut self.unanswered) {
+            if self.is_latest_lease(&id)
+                && let Some(lease) = self.leases.get_mut(&id.message)
+            {
+                lease.doubtful = true;
+            }
+        }
         for id in std::mem::take(&mut self.nacked_meanwhile) {
             self.nacked(&id);
         }
