@@ -37,11 +37,12 @@ impl Tally {
         let Some((client, verdict)) = line.split_once(':') else {
             return;
         };
-        let first_word = verdict.split_whitespace().next();
-        match first_word.map(|word| word.trim_end_matches(':')) {
-            Some("passed") => self.passed += 1,
-            Some("failed") => self.failed += 1,
-            Some("skipped") => self.skipped.push(format!("{client}:{verdict}")),
+        let verdict = verdict.trim_start();
+        let (word, reason) = verdict.split_once(' ').unwrap_or((verdict, ""));
+        match word.trim_end_matches(':') {
+            "passed" => self.passed += 1,
+            "failed" => self.failed += 1,
+            "skipped" => self.skipped.push(format!("{client}: {reason}")),
             _ => {}
         }
     }
@@ -137,7 +138,7 @@ mod tests {
         tally.read_suite_line("server log at target/compat");
         assert_eq!(
             tally.to_string(),
-            "skipped: java: skipped: no mvn\n1 passed, 1 failed, 1 skipped"
+            "skipped: java: no mvn\n1 passed, 1 failed, 1 skipped"
         );
     }
 
