@@ -24,8 +24,8 @@ struct Lease {
     deadline: Timestamp,
     extended: bool,
     exactly_once: bool,
-    /// An ack may have settled the message and ended this lease: one with an older id, or one whose
-    /// answer was lost with its leader.
+    /// It may be over: an ack with an older id, or one whose answer was lost with its leader, may have
+    /// settled the message; or its deadline is not known to the second.
     doubtful: bool,
 }
 
@@ -329,13 +329,14 @@ impl Promises {
         let mut asked = self.unanswered_changes.iter();
         let asked = asked.position(|(asked, _)| asked == id);
         let asked = asked.map(|at| self.unanswered_changes.remove(at));
-        // Some begin to count when they are asked for, and all by the time of the answer.
+        // Some begin to count when they are asked for, and some with the answer.
         if let Some((_, deadline)) = asked
             && reply == ModifyReply::Modified
             && self.is_latest_lease(id)
             && let Some(lease) = self.leases.get_mut(&id.message)
         {
-            lease.deadline = deadline.min(now.plus(to));
+            lease.deadline = now.plus(to);
+            lease.doubtful |= lease.deadline != deadline;
             lease.extended = true;
         }
         self.expire(now);
