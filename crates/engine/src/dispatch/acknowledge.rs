@@ -112,7 +112,7 @@ impl Dispatcher {
     /// by itself, so its ack must not be answered with OK.
     fn comes_again(&self, step: &Step<'_>, id: &AckId) -> Result<bool, Fault> {
         let lane = self.lanes.get(&id.key).filter(|_| self.in_lane(id));
-        if !lane.is_some_and(|lane| lane.rewinding == Some(id.message)) {
+        if lane.is_none_or(|lane| lane.rewinding != Some(id.message)) {
             return Ok(false);
         }
         let position = self.backlog(step).lane(id.key)?.position;
