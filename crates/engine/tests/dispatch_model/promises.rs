@@ -158,9 +158,18 @@ impl Promises {
     pub(crate) fn rewound(&mut self, strand: KeyHash, from: MessageId) {
         let behind = |id: &MessageId| self.strand_of[id] == Some(strand) && *id > from;
         self.acknowledged.retain(|id| !behind(id));
+        let leases = self.leases.iter_mut();
+        for (_, lease) in leases.filter(|(id, _)| behind(id)) {
+            lease.doubtful = true;
+        }
     }
 
     pub(crate) fn sent_change(&mut self, id: AckId, deadline: Timestamp) {
+        if self.is_latest_lease(&id)
+            && let Some(lease) = self.leases.get_mut(&id.message)
+        {
+            lease.doubtful = true;
+        }
         self.unanswered_changes.push((id, deadline));
     }
 
@@ -336,7 +345,7 @@ impl Promises {
             && let Some(lease) = self.leases.get_mut(&id.message)
         {
             lease.deadline = now.plus(to);
-            lease.doubtful |= lease.deadline != deadline;
+            lease.doubtful = lease.deadline != deadline;
             lease.extended = true;
         }
         self.expire(now);
