@@ -25,8 +25,10 @@ struct Lease {
     extended: bool,
     exactly_once: bool,
     /// It may be over: an ack with an older id, or one whose answer was lost with its leader, may have
-    /// settled the message; or its deadline is not known to the second.
+    /// settled the message, or its lane went back.
     doubtful: bool,
+    /// When its deadline is cannot be told from outside.
+    changing: bool,
 }
 
 /// What is known of a session.
@@ -168,7 +170,7 @@ impl Promises {
         if self.is_latest_lease(&id)
             && let Some(lease) = self.leases.get_mut(&id.message)
         {
-            lease.doubtful = true;
+            lease.changing = true;
         }
         self.unanswered_changes.push((id, deadline));
     }
@@ -238,10 +240,11 @@ impl Promises {
             extended: false,
             exactly_once: self.settings.exactly_once,
             doubtful: false,
+            changing: false,
         };
         let leased = self.leases.insert(message, lease);
         assert!(
-            leased.is_none_or(|lease| lease.doubtful),
+            leased.is_none_or(|lease| lease.doubtful || lease.changing),
             "{message} is delivered during its lease"
         );
         // Of a lane only what is behind a redelivery comes again.
@@ -345,7 +348,7 @@ impl Promises {
             && let Some(lease) = self.leases.get_mut(&id.message)
         {
             lease.deadline = now.plus(to);
-            lease.doubtful = lease.deadline != deadline;
+            lease.changing = lease.deadline != deadline;
             lease.extended = true;
         }
         self.expire(now);
