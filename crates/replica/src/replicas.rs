@@ -211,10 +211,14 @@ async fn found_groups(
         }
         core.campaign_if_alone().await?;
     }
-    let control = cores.first().expect("a cluster has a control group");
-    if control.caught_up().await.is_none() {
-        return Err(control.until_stopped().await.into());
+    // All of them, and not only the one that is written to: a replica that is shut down while it
+    // applies its first entry may still be at it when its next start applies the same one.
+    for core in cores {
+        if core.caught_up().await.is_none() {
+            return Err(core.until_stopped().await.into());
+        }
     }
+    let control = cores.first().expect("a cluster has a control group");
     let command = Command::Control(control::Command::Found(found));
     let entry = Proposal {
         at: clock.wall(),
