@@ -8,7 +8,7 @@ use model::run::RunPayload;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{control, shard};
+use crate::{control, registry, shard};
 
 /// The format of every entry written by this program.
 const FORMAT: u8 = 1;
@@ -29,6 +29,8 @@ pub enum Command {
     Control(control::Command),
     /// For a shard.
     Shard(shard::Command),
+    /// For a registry group.
+    Registry(registry::Command),
 }
 
 /// What a command answers.
@@ -38,6 +40,8 @@ pub enum Outcome {
     Control(control::Outcome),
     /// From a shard.
     Shard(shard::Outcome),
+    /// From a registry group, to which nothing follows but the answer.
+    Registry(registry::Reply),
 }
 
 /// The bytes of an entry are not one of this program's formats.

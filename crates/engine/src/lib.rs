@@ -9,6 +9,7 @@
 //! - [`command`]: what stands in the log.
 //! - [`control`]: topics and subscriptions, as the control group keeps them.
 //! - [`message_wire`]: the fields of an encoded message that matter here.
+//! - [`registry`]: which shard owns which key, as a registry group keeps it.
 //! - [`shard`]: messages and what was acknowledged of them, as a shard keeps them.
 //! - [`dispatch`]: which message goes to which session, as a shard's leader decides it.
 //! - [`filter`]: which messages a subscription wants.
@@ -19,6 +20,7 @@ pub mod dispatch;
 pub mod filter;
 pub mod kv;
 pub mod message_wire;
+pub mod registry;
 pub mod shard;
 pub mod subscription;
 pub mod table;

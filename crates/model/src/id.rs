@@ -39,6 +39,10 @@ number! {
     ShardNumber(u16)
 }
 number! {
+    /// The number of a registry group, from one; the pins are spread over these groups.
+    RegistryNumber(u16)
+}
+number! {
     /// How often a pin was written: a higher epoch of a key fences all lower ones.
     Epoch(u64)
 }
@@ -68,7 +72,7 @@ pub enum GroupId {
     /// Topics, subscriptions, nodes, regions, the shard map.
     Control,
     /// Pins, partitioned by key hash.
-    Registry(u16),
+    Registry(RegistryNumber),
     /// Messages.
     Shard(ShardNumber),
 }
@@ -79,7 +83,7 @@ impl GroupId {
     pub fn to_number(self) -> u32 {
         match self {
             GroupId::Control => 1 << 16,
-            GroupId::Registry(number) => 2 << 16 | u32::from(number),
+            GroupId::Registry(RegistryNumber(number)) => 2 << 16 | u32::from(number),
             GroupId::Shard(ShardNumber(number)) => 3 << 16 | u32::from(number),
         }
     }
@@ -90,7 +94,7 @@ impl GroupId {
         let low = (number & 0xffff) as u16;
         match number >> 16 {
             1 if low == 0 => Some(GroupId::Control),
-            2 => Some(GroupId::Registry(low)),
+            2 => Some(GroupId::Registry(RegistryNumber(low))),
             3 => Some(GroupId::Shard(ShardNumber(low))),
             _ => None,
         }
@@ -218,7 +222,7 @@ mod tests {
     fn group_numbers_round_trip() {
         for group in [
             GroupId::Control,
-            GroupId::Registry(9),
+            GroupId::Registry(RegistryNumber(9)),
             GroupId::Shard(ShardNumber(65_535)),
         ] {
             assert_eq!(GroupId::from_number(group.to_number()), Some(group));

@@ -15,8 +15,8 @@ pub mod time;
 
 pub use ack_id::AckId;
 pub use id::{
-    ClientId, Epoch, Generation, GroupId, Incarnation, KeyHash, MessageId, NodeId, SessionId,
-    ShardNumber, Term,
+    ClientId, Epoch, Generation, GroupId, Incarnation, KeyHash, MessageId, NodeId, RegistryNumber,
+    SessionId, ShardNumber, Term,
 };
 pub use name::{ProjectId, SubscriptionName, TopicName};
 pub use region::{RegionName, SurvivalGoal, ZoneName};

@@ -106,6 +106,8 @@ pub const SETTLED_KEPT: Duration = Duration::from_secs(600);
 pub const STRAND_IDLE: Duration = Duration::from_secs(600);
 /// Rows that one clean-up command touches: it must not hold up publishes.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
+/// Keys that one command of a registry group names: about 30 kB in its log.
+pub const REGISTRY_KEYS_MAX: usize = 1_000;
 /// Payload bytes that one log entry gathers from waiting publishes.
 pub const PROPOSAL_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Requests that one log entry gathers.

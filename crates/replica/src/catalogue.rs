@@ -154,6 +154,8 @@ fn refuse(answers: Vec<ChangeAnswer>, unavailable: Unavailable) {
 fn of_control(outcome: Outcome) -> control::Outcome {
     match outcome {
         Outcome::Control(outcome) => outcome,
-        Outcome::Shard(_) => unreachable!("only commands of the control group are proposed here"),
+        Outcome::Shard(_) | Outcome::Registry(_) => {
+            unreachable!("only commands of the control group are proposed here")
+        }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Row, fixed_key};
 
 /// By topic and key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StrandKey {
     /// The topic's incarnation.
     pub topic: Incarnation,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::kv::{Overlay, Writes};
-use engine::{control, shard};
+use engine::{control, registry, shard};
 use futures::{Stream, StreamExt};
 use model::GroupId;
 use openraft::EntryPayload;
@@ -146,6 +146,9 @@ fn apply(
                 };
                 payload_number += u32::from(matches!(command, shard::Command::Publish(_)));
                 Outcome::Shard(shard::apply(overlay, command, at)?)
+            }
+            (GroupId::Registry(_), Command::Registry(command)) => {
+                Outcome::Registry(registry::apply(overlay, command)?)
             }
             // Each kind of group has proposers of its own, so this is damage.
             _ => {

@@ -164,6 +164,8 @@ fn applied(proposal: ProposalId, fate: Result<Committed, NotCommitted>) -> Resul
 fn of_shard(outcome: Outcome) -> shard::Outcome {
     match outcome {
         Outcome::Shard(outcome) => outcome,
-        Outcome::Control(_) => unreachable!("only commands of a shard are proposed here"),
+        Outcome::Control(_) | Outcome::Registry(_) => {
+            unreachable!("only commands of a shard are proposed here")
+        }
     }
 }
