@@ -8,11 +8,14 @@ use std::{env, fs};
 use prost_types::FileDescriptorSet;
 use prost_types::field_descriptor_proto::Type;
 
-/// The files that hold the services; they import all others.
+/// The files that hold the services for clients; they import all others.
 const FILES: [&str; 2] = [
     "google/pubsub/v1/pubsub.proto",
     "google/iam/v1/iam_policy.proto",
 ];
+
+/// The files that hold the services between nodes. Nothing of them is published to clients.
+const CLUSTER_FILES: [&str; 1] = ["orderly/cluster/v1/raft.proto"];
 
 /// The fields of `google.pubsub.v1` that our code carries encoded: see the
 /// crate's module `wire`.
@@ -28,6 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut compiler = protox::Compiler::new([&root])?;
     compiler.open_files(FILES)?;
+    let mut between_nodes = protox::Compiler::new([&root])?;
+    between_nodes.open_files(CLUSTER_FILES)?;
 
     // The published set is exactly what the files say, without their comments.
     compiler.include_imports(true).include_source_info(false);
@@ -38,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // REST bindings are read from the published set; no code needs their types.
     files.file.retain(|file| file.package() != "google.api");
     carry_encoded(&mut files);
+    files.file.extend(between_nodes.file_descriptor_set().file);
     tonic_prost_build::configure()
         .build_transport(false)
         .btree_map(".")

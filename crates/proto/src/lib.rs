@@ -1,5 +1,5 @@
 //! The wire: what clients and nodes say to each other, generated from the
-//! files in `proto/`.
+//! files in `proto/`. What nodes say is in [`cluster`].
 //!
 //! [`pubsub`] and [`iam`] hold Google's Pub/Sub API: messages, `*_client` and
 //! `*_server` modules. Three messages of [`pubsub`] differ in type, not on the
@@ -13,6 +13,9 @@ pub use generated::google::pubsub::v1 as pubsub;
 
 /// Client, server and messages of access rules.
 pub use generated::google::iam::v1 as iam;
+
+/// Clients, servers and messages between the nodes of a cluster.
+pub use generated::orderly::cluster::v1 as cluster;
 
 /// A condition in a binding of an [`iam::Policy`].
 pub use generated::google::r#type::Expr;
