@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use engine::Fault;
-use engine::control::Rejected;
 use engine::control::read::ListError;
 use engine::control::request::InvalidRequest;
+use engine::control::{NodeRejected, Rejected};
 use engine::dispatch::Refused;
 use model::name::InvalidName;
 use router::acknowledge::AcknowledgeError;
@@ -120,8 +120,20 @@ impl From<Rejected> for Failure {
             | Rejected::BackoffsCrossed { .. } => Code::InvalidArgument,
             // Only a node founds, and no client asks it to.
             Rejected::AlreadyFounded => Code::Internal,
+            Rejected::Node(ref why) => node_code(why),
         };
         Failure::new(code, why)
+    }
+}
+
+fn node_code(why: &NodeRejected) -> Code {
+    match why {
+        NodeRejected::NotFound(_)
+        | NodeRejected::NoSuchGroup(_)
+        | NodeRejected::NoSuchRegion(_) => Code::NotFound,
+        NodeRejected::NameTaken { .. } => Code::AlreadyExists,
+        NodeRejected::TooMany | NodeRejected::TooManyShards(_) => Code::ResourceExhausted,
+        NodeRejected::NotFounded | NodeRejected::Removed(_) => Code::FailedPrecondition,
     }
 }
 

@@ -118,3 +118,14 @@ pub const PROPOSALS_IN_FLIGHT_MAX: usize = 16;
 pub const SHARD_WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Requests waiting in one shard; beyond, the sender waits.
 pub const SHARD_WAITING_REQUESTS_MAX: usize = 65_536;
+
+/// The name of a region, zone or node: it can be a host name.
+pub const PLACE_NAME_BYTES_MAX: usize = 63;
+/// Nodes of a cluster that are not removed: each holds a copy of the catalogue and hears of every
+/// change of it. Beyond, a node is not let in.
+pub const NODES_MAX: usize = 256;
+/// Shards of one class that a region may have: each costs its nodes a Raft group.
+pub const SHARDS_PER_REGION_MAX: u16 = 1_000;
+/// Shards that a cluster may ever have: their numbers are never reused, and are part of every
+/// message id.
+pub const SHARDS_MAX: u16 = u16::MAX - 1;

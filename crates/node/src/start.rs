@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::control::{Found, read};
+use engine::control::{Found, NewNode, read};
 use frontend::ServeError;
-use model::{ClusterSecret, NodeId};
+use model::{ClusterSecret, NodeId, NodeName, RegionName, ZoneName};
 use replica::{Clock, Replicas};
 use router::Router;
 use store::{Identity, OpenError, Start, Store};
@@ -17,6 +17,9 @@ use tracing::info;
 
 /// Dead letters of this node's shards that wait for the router.
 const DEAD_LETTERS_WAITING_MAX: usize = 256;
+
+/// The registry groups of a cluster that this node founds: their number is for ever.
+const REGISTRIES: u16 = 1;
 
 /// How long a shutdown waits for the calls that are under way.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -197,10 +200,12 @@ async fn found(
     store: &Store,
     clock: Clock,
 ) -> Result<(), StartError> {
-    let secret = ClusterSecret(random_bytes()?);
     let found = Found {
-        secret,
-        shards: settings.shards,
+        secret: ClusterSecret(random_bytes()?),
+        cluster: store.identity().cluster.clone(),
+        node: alone(settings.listen, random_bytes()?),
+        shards_per_region: settings.shards,
+        registries: REGISTRIES,
     };
     let founded = Replicas::found(replica_settings, store, clock, found).await;
     founded.map_err(|source| StartError::Replicas {
@@ -209,6 +214,19 @@ async fn found(
     })?;
     info!(folder = %settings.data_dir.display(), "founded a new cluster of one node");
     Ok(())
+}
+
+/// A node on its own, which no other one has to reach.
+fn alone(listen: SocketAddr, join: [u8; 16]) -> NewNode {
+    let name = "local";
+    NewNode {
+        name: NodeName::parse(name).expect("it follows the grammar"),
+        region: RegionName::parse(name).expect("it follows the grammar"),
+        zone: ZoneName::parse(name).expect("it follows the grammar"),
+        peer_address: String::new(),
+        client_address: listen.to_string(),
+        join,
+    }
 }
 
 fn secret(replicas: &Replicas) -> Result<ClusterSecret, replica::StartError> {

@@ -7,7 +7,7 @@ use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, Found};
 use futures::future::{join_all, select_all};
-use model::{GroupId, NodeId, ShardNumber};
+use model::{GroupId, NodeId};
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -69,7 +69,8 @@ impl Replicas {
         clock: Clock,
         found: Found,
     ) -> Result<(), StartError> {
-        let cores = open_all(settings, store, groups(found.shards)).await?;
+        let groups = found.groups().filter(|group| is_opened(*group));
+        let cores = open_all(settings, store, groups).await?;
         let founded = found_groups(settings.node, clock, found, &cores).await;
         shutdown_all(&cores).await;
         founded
@@ -249,9 +250,12 @@ async fn check_founded(cores: &[Core]) -> Result<(), StartError> {
     if control.caught_up().await.is_none() {
         return Err(control.until_stopped().await.into());
     }
-    let cluster = control::read::cluster(control.view())?;
-    let cluster = cluster.ok_or(StartError::NotFounded)?;
-    for group in groups(cluster.shards) {
+    let placements = control::read::placements(control.view())?;
+    if placements.is_empty() {
+        return Err(StartError::NotFounded);
+    }
+    let groups = placements.iter().map(|placement| placement.group);
+    for group in groups.filter(|group| is_opened(*group)) {
         match cores.iter().find(|core| core.group() == group) {
             Some(core) if core.exists().await? => {}
             _ => return Err(StartError::Missing(group)),
@@ -260,10 +264,9 @@ async fn check_founded(cores: &[Core]) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The groups of a cluster with so many shards.
-fn groups(shards: u16) -> impl Iterator<Item = GroupId> {
-    let shards = (1..=shards).map(|number| GroupId::Shard(ShardNumber(number)));
-    std::iter::once(GroupId::Control).chain(shards)
+/// Whether a node has replicas of the group: nobody asks the registry groups anything yet.
+fn is_opened(group: GroupId) -> bool {
+    !matches!(group, GroupId::Registry(_))
 }
 
 /// Cuts the logs from time to time, until the node shuts down.

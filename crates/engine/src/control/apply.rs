@@ -12,6 +12,12 @@ use crate::kv::Overlay;
 pub fn apply(overlay: &mut Overlay<'_>, command: &Command, at: At) -> Result<Outcome, Fault> {
     let applied = match command {
         Command::Found(command) => command.apply(overlay),
+        Command::Join(command) => command.apply(overlay),
+        Command::UpdateNode(command) => command.apply(overlay),
+        Command::SetNodeState(command) => command.apply(overlay),
+        Command::Place(command) => command.apply(overlay),
+        Command::Founded(command) => command.apply(overlay),
+        Command::AddShards(command) => command.apply(overlay),
         Command::CreateTopic(command) => command.apply(overlay, at),
         Command::UpdateTopic(command) => command.apply(overlay, at),
         Command::DeleteTopic(command) => command.apply(overlay, at),

@@ -1,12 +1,13 @@
 //! The commands of the control group and their answers.
 
-use model::Incarnation;
 use model::limits::PROPOSAL_REQUESTS_MAX;
+use model::{Incarnation, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CreateSubscription, CreateTopic, DeleteSubscription, DeleteTopic, DetachSubscription, Found,
-    Rejected, Subscription, Topic, UpdateSubscription, UpdateTopic,
+    AddShards, CreateSubscription, CreateTopic, DeleteSubscription, DeleteTopic,
+    DetachSubscription, Found, Founded, NewNode, Place, Rejected, SetNodeState, Subscription,
+    Topic, UpdateNode, UpdateSubscription, UpdateTopic,
 };
 use crate::shard;
 
@@ -15,6 +16,18 @@ use crate::shard;
 pub enum Command {
     /// Founds the cluster.
     Found(Found),
+    /// Lets a node in.
+    Join(NewNode),
+    /// Says where a node is now.
+    UpdateNode(UpdateNode),
+    /// Sets how a node takes part.
+    SetNodeState(SetNodeState),
+    /// Changes where groups are wanted.
+    Place(Place),
+    /// Says that a group exists.
+    Founded(Founded),
+    /// Wants more shards in a region.
+    AddShards(AddShards),
     /// Creates a topic.
     CreateTopic(CreateTopic),
     /// Changes a topic.
@@ -81,6 +94,8 @@ pub struct Outcome {
 pub enum Reply {
     /// The command is done, and leaves nothing to show.
     Done,
+    /// The node is in, under this id.
+    Joined(NodeId),
     /// The topic as it is now.
     Topic(Box<Topic>),
     /// The subscription as it is now.

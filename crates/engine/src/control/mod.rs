@@ -1,4 +1,5 @@
-//! Topics and subscriptions: the catalogue, as the control group keeps it.
+//! Topics and subscriptions, nodes and the places of all groups: the catalogue, as the control
+//! group keeps it.
 //!
 //! A call of a client becomes a [`request`], which is checked without any state, and then a
 //! [`Command`]. [`apply`] decides it alike on every replica. What shards must know of it comes
@@ -6,6 +7,7 @@
 //! publish after a create is seen, and one after a delete is refused. [`read`] answers from the
 //! tables.
 
+mod add_shards;
 mod apply;
 mod command;
 mod create_subscription;
@@ -14,13 +16,19 @@ mod delete_subscription;
 mod delete_topic;
 mod detach_subscription;
 mod found;
+mod founded;
+mod join;
+mod place;
 pub mod read;
 mod rejected;
 pub mod request;
+mod set_node_state;
 pub mod table;
+mod update_node;
 mod update_subscription;
 mod update_topic;
 
+pub use add_shards::AddShards;
 pub use apply::apply;
 pub use command::{At, Command, Outcome, Reply};
 pub use create_subscription::{CreateSubscription, DeadLetter};
@@ -29,10 +37,18 @@ pub use delete_subscription::DeleteSubscription;
 pub use delete_topic::DeleteTopic;
 pub use detach_subscription::DetachSubscription;
 pub use found::Found;
-pub use rejected::{Quota, Rejected};
+pub use founded::Founded;
+pub use join::NewNode;
+pub use place::Place;
+pub use rejected::{NodeRejected, Quota, Rejected};
+pub use set_node_state::SetNodeState;
 pub use table::cluster::Cluster;
+pub use table::node::{Node, NodeState};
+pub use table::placement::Placement;
+pub use table::region::Region;
 pub use table::subscription::Subscription;
 pub use table::topic::{Labels, Topic};
+pub use update_node::UpdateNode;
 pub use update_subscription::{SubscriptionChange, UpdateSubscription};
 pub use update_topic::UpdateTopic;
 

@@ -1,5 +1,6 @@
 //! What the catalogue says.
 
+mod cluster;
 mod page;
 
 use std::collections::BTreeSet;
@@ -7,10 +8,10 @@ use std::collections::BTreeSet;
 use model::{Incarnation, ProjectId, SubscriptionName, TopicName};
 use thiserror::Error;
 
+pub use cluster::{cluster, node, nodes, placement, placements, region, regions};
 pub use page::{InvalidPage, Page, PageRequest};
 
 use super::table::NameKey;
-use super::table::cluster::{Cluster, ClusterKey};
 use super::table::topic_subscription::{TopicSubscription, TopicSubscriptionKey};
 use super::{Subscription, Topic};
 use crate::Fault;
@@ -30,14 +31,6 @@ pub enum ListError {
     /// The state can't be read.
     #[error(transparent)]
     Fault(#[from] Fault),
-}
-
-/// What was decided when the cluster was founded; `None` before that.
-///
-/// # Errors
-/// [`Fault`] when the state can't be read.
-pub fn cluster(view: &dyn View) -> Result<Option<Cluster>, Fault> {
-    view.row(&ClusterKey)
 }
 
 /// The topic of a name.

@@ -1,5 +1,7 @@
 //! Why a command was refused.
 
+mod node;
+
 use std::time::Duration;
 
 use model::limits::RESOURCES_PER_PROJECT_MAX;
@@ -7,6 +9,8 @@ use model::{ProjectId, SubscriptionName, TopicName};
 use thiserror::Error;
 
 use crate::Fault;
+
+pub use node::NodeRejected;
 
 /// Why a command was refused. All of these are *refused*: nothing was done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -46,6 +50,9 @@ pub enum Rejected {
         /// The maximum that would be.
         maximum: Duration,
     },
+    /// A command about nodes and their groups.
+    #[error(transparent)]
+    Node(#[from] NodeRejected),
 }
 
 /// What is limited in number.
@@ -71,6 +78,12 @@ pub(super) enum Stop {
 impl From<Rejected> for Stop {
     fn from(rejected: Rejected) -> Self {
         Stop::Rejected(rejected)
+    }
+}
+
+impl From<NodeRejected> for Stop {
+    fn from(rejected: NodeRejected) -> Self {
+        Stop::Rejected(rejected.into())
     }
 }
 

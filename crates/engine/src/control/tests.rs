@@ -1,7 +1,8 @@
+mod cluster;
 mod naive;
 
 use model::limits::RESOURCES_PER_PROJECT_MAX;
-use model::{ClusterSecret, Incarnation, ProjectId, SubscriptionName, TopicName};
+use model::{Incarnation, ProjectId, SubscriptionName, TopicName};
 use proptest::prelude::*;
 
 use super::read::PageRequest;
@@ -59,26 +60,6 @@ fn create_subscription(name: &str, topic: &str) -> Command {
         ..SubscriptionRequest::default()
     };
     Command::CreateSubscription(request.create().unwrap())
-}
-
-#[test]
-fn a_cluster_is_founded_once() {
-    let mut catalogue = Catalogue::default();
-    assert_eq!(read::cluster(&catalogue.view), Ok(None));
-    let found = |secret, shards| {
-        let secret = ClusterSecret([secret; 16]);
-        Command::Found(Found { secret, shards })
-    };
-    assert_eq!(catalogue.reply(found(1, 4)), Reply::Done);
-    assert_eq!(
-        catalogue.reply(found(2, 8)),
-        Reply::Rejected(Rejected::AlreadyFounded)
-    );
-    let cluster = read::cluster(&catalogue.view).unwrap().unwrap();
-    assert_eq!(
-        (cluster.secret, cluster.shards),
-        (ClusterSecret([1; 16]), 4)
-    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub(crate) struct Listed {
 pub(crate) fn outcome(outcome: &Outcome) -> Vec<String> {
     let reply = match &outcome.reply {
         Reply::Done => "done".to_owned(),
+        Reply::Joined(node) => format!("joined as node {node}"),
         Reply::Topic(it) => topic(it),
         Reply::Subscription(it) => subscription(it),
         Reply::Rejected(it) => rejected(it),

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::control::{
-    Command, CreateSubscription, CreateTopic, DeleteSubscription, Found, Reply, Subscription, Topic,
+    Command, CreateSubscription, CreateTopic, DeleteSubscription, Found, NewNode, Reply,
+    Subscription, Topic,
 };
 use model::run::RunPayload;
 use model::{
-    ClusterSecret, GroupId, Incarnation, MessageId, NodeId, ShardNumber, SubscriptionName,
-    TopicName,
+    ClusterSecret, GroupId, Incarnation, MessageId, NodeId, NodeName, RegionName, ShardNumber,
+    SubscriptionName, TopicName, ZoneName,
 };
 use replica::shard::{ForwardRequest, PublishError};
 use replica::{Clock, Replicas, Settings, ShardClient, StartError};
@@ -206,7 +207,17 @@ pub(crate) fn create_subscription(id: &str, topic: &Topic) -> CreateSubscription
 pub(crate) async fn found(store: &Store, shards: u16) -> Result<(), StartError> {
     let found = Found {
         secret: SECRET,
-        shards,
+        cluster: "memory".to_owned(),
+        node: NewNode {
+            name: NodeName::parse("one").unwrap(),
+            region: RegionName::parse("here").unwrap(),
+            zone: ZoneName::parse("a").unwrap(),
+            peer_address: String::new(),
+            client_address: String::new(),
+            join: [1; 16],
+        },
+        shards_per_region: shards,
+        registries: 1,
     };
     let founded = Replicas::found(settings(), store, Clock::machine(), found);
     soon("the founding", founded).await

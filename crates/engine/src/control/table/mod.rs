@@ -1,15 +1,19 @@
 //! The rows of the control group. Their tables are numbered from 64; see [`crate::table`].
 //!
-//! In sort order: [`cluster`], [`topic`], [`subscription`], [`topic_subscription`], [`project`].
+//! In sort order: [`cluster`], [`topic`], [`subscription`], [`topic_subscription`], [`project`],
+//! [`region`], [`node`], [`placement`].
 //! Keys with names differ in length, so [`crate::kv::View::floor`] is of no use here.
 
 pub mod cluster;
+pub mod node;
+pub mod placement;
 pub mod project;
+pub mod region;
 pub mod subscription;
 pub mod topic;
 pub mod topic_subscription;
 
-use model::{ProjectId, SubscriptionName, TopicName};
+use model::{ProjectId, RegionName, SubscriptionName, TopicName};
 
 use crate::table::RowKey;
 
@@ -25,6 +29,11 @@ impl NameKey {
             .expect("the prefix ends with a slash");
         // In ASCII, zero is what comes after the slash.
         (NameKey(prefix.to_owned()), NameKey(format!("{parent}0")))
+    }
+
+    /// The bounds of all names: none has a character beyond ASCII.
+    pub(super) fn all() -> (NameKey, NameKey) {
+        (NameKey(String::new()), NameKey("\u{80}".to_owned()))
     }
 
     /// The first key after `name`.
@@ -48,6 +57,12 @@ impl From<&SubscriptionName> for NameKey {
 impl From<&ProjectId> for NameKey {
     fn from(project: &ProjectId) -> Self {
         NameKey(project.as_str().to_owned())
+    }
+}
+
+impl From<&RegionName> for NameKey {
+    fn from(region: &RegionName) -> Self {
+        NameKey(region.as_str().to_owned())
     }
 }
 
