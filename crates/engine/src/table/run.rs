@@ -3,7 +3,8 @@
 use model::{Incarnation, KeyHash, MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Row, fixed_key};
+use super::{Row, fixed_key, read_row};
+use crate::Fault;
 
 /// By topic and first id, so that a scan reads a topic in publish order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +55,17 @@ impl Run {
     #[must_use]
     pub fn last(&self, first: MessageId) -> MessageId {
         first.plus(self.count - 1)
+    }
+}
+
+/// The payload that a row refers to, for the one table whose rows do. A checkpoint takes it along.
+///
+/// # Errors
+/// [`Fault`] when the row does not decode.
+pub fn referred_payload(key: &[u8], value: &[u8]) -> Result<Option<PayloadAt>, Fault> {
+    match key.first() {
+        Some(&Run::TABLE) => Ok(Some(read_row::<Run>(key, value)?.payload)),
+        _ => Ok(None),
     }
 }
 
