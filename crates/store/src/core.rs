@@ -70,6 +70,7 @@ impl Core {
             return Ok(group.clone());
         }
         let group = Arc::new(Group::load(&self.rows, id)?);
+        self.discard_leftovers(&group)?;
         groups.insert(id, group.clone());
         Ok(group)
     }

@@ -77,9 +77,13 @@ pub(crate) fn put(batch: &mut Batch, group: GroupId, entry: &LogEntry) {
     }
 }
 
-/// Removes an entry and its payloads.
+/// Removes an entry, but not its payloads.
 pub(crate) fn delete(batch: &mut Batch, group: GroupId, header: EntryHeader) {
     batch.delete(Column::Log, key::log(group, header.at.index));
+}
+
+/// Removes the payloads of an entry.
+pub(crate) fn delete_payloads(batch: &mut Batch, group: GroupId, header: EntryHeader) {
     for at in header.payloads() {
         batch.delete(Column::Message, key::message(group, at));
     }

@@ -1,7 +1,7 @@
 //! From memory to disk: the state, and after it the payloads that the state let go of.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use engine::table::garbage::{Garbage, GarbageKey};
@@ -45,12 +45,14 @@ impl Flush {
 }
 
 impl Core {
+    /// While this is held, nobody flushes.
+    pub(crate) fn hold_flushes(&self) -> MutexGuard<'_, ()> {
+        let lock = self.flush.one_at_a_time.lock();
+        lock.expect("a panic in a flush ends the node")
+    }
+
     pub(crate) fn flush_state(&self) -> Result<(), WriteFault> {
-        let _alone = self
-            .flush
-            .one_at_a_time
-            .lock()
-            .expect("a panic in a flush ends the node");
+        let _alone = self.hold_flushes();
         self.health.check()?;
         let bytes = self.flush.bytes.load(Ordering::Acquire);
         // What is noted here was written before, so the flush takes it along.
@@ -140,13 +142,14 @@ impl Core {
     /// this order: the next flush brings the removals to the disk before the end of those rows, so
     /// no payload is forgotten.
     fn remove_payloads(&self, group: &Group, garbage: &[PayloadAt]) -> Result<(), WriteFault> {
+        let generation = group.generation();
         let mut messages = Batch::default();
         let mut rows = Batch::default();
         for at in garbage {
             self.payloads.remove(group.id, *at);
             messages.delete(Column::Message, key::message(group.id, *at));
             let row = row_key::<Garbage>(&GarbageKey(*at));
-            let key = key::state(group.id, group.generation, &row);
+            let key = key::state(group.id, generation, &row);
             rows.delete(Column::State, key);
         }
         self.backend

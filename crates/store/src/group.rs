@@ -1,14 +1,16 @@
 //! What the store keeps in memory for one group.
 
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use bytes::Bytes;
 use engine::Fault;
 use engine::table::garbage::{Garbage, GarbageKey};
 use engine::table::run::PayloadAt;
 use engine::table::{Row, RowKey};
 use model::GroupId;
 
+use crate::backend::Reader;
 use crate::entry::{Applied, Position};
 use crate::group_log::Log;
 use crate::key::{self, Column, Mark};
@@ -19,8 +21,8 @@ use crate::row::{Rows, place};
 /// Lock order: `log`, then the writer's queue; `progress` alone.
 pub(crate) struct Group {
     pub(crate) id: GroupId,
-    /// Which install of the state is the valid one.
-    pub(crate) generation: u32,
+    /// Which install of the state is the valid one. Its rows stay for as long as it says so.
+    generation: AtomicU32,
     log: Mutex<Log>,
     progress: Mutex<Progress>,
 }
@@ -44,12 +46,27 @@ impl Group {
         let progress = Progress::load(rows, id, generation)?;
         let group = Group {
             id,
-            generation,
+            generation: AtomicU32::new(generation),
             log: Mutex::new(log),
             progress: Mutex::new(progress),
         };
         group.check_log_reaches_state()?;
         Ok(group)
+    }
+
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Another install of the state is valid, as the disk says already.
+    pub(crate) fn switch_to(&self, generation: u32, applied: Applied) {
+        let mut progress = self.progress();
+        *progress = Progress {
+            flushed: Some(applied.at),
+            applied: Some(applied),
+            garbage: Vec::new(),
+        };
+        self.generation.store(generation, Ordering::Release);
     }
 
     pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
@@ -85,10 +102,7 @@ impl Group {
 impl Progress {
     /// What is read here was flushed, or it would not be there.
     fn load(rows: &Rows, id: GroupId, generation: u32) -> Result<Self, Fault> {
-        let applied = match rows.get(Column::State, &key::applied(id, generation))? {
-            Some(body) => Some(read_applied(id, &body)?),
-            None => None,
-        };
+        let applied = read_applied(rows, id, generation)?;
         let from = key::state(id, generation, &[Garbage::TABLE]);
         let end = key::state(id, generation, &[Garbage::TABLE + 1]);
         let garbage = rows.scan(Column::State, &from, &end).map(|found| {
@@ -119,17 +133,32 @@ pub(crate) fn applied_parts(applied: &Applied) -> ([u8; Position::BYTES], &[u8])
     (applied.at.to_bytes(), &applied.note)
 }
 
-fn read_applied(id: GroupId, body: &Bytes) -> Result<Applied, Fault> {
+/// How far the state of a generation has come, as its rows say.
+pub(crate) fn read_applied<R>(
+    rows: &Rows<R>,
+    id: GroupId,
+    generation: u32,
+) -> Result<Option<Applied>, Fault>
+where
+    R: Deref<Target: Reader>,
+{
+    let Some(body) = rows.get(Column::State, &key::applied(id, generation))? else {
+        return Ok(None);
+    };
     let Some((at, _)) = body.split_first_chunk::<{ Position::BYTES }>() else {
         return Err(Fault::Unreadable(format!("applied mark of {id} is short")));
     };
-    Ok(Applied {
+    Ok(Some(Applied {
         at: Position::from_bytes(*at),
         note: body.slice(Position::BYTES..),
-    })
+    }))
 }
 
-fn read_generation(rows: &Rows, id: GroupId) -> Result<u32, Fault> {
+/// Which install of a group's state is the valid one.
+pub(crate) fn read_generation<R>(rows: &Rows<R>, id: GroupId) -> Result<u32, Fault>
+where
+    R: Deref<Target: Reader>,
+{
     let key = key::meta(id, Mark::Generation);
     let Some(body) = rows.get(Column::Meta, &key)? else {
         return Ok(0);

@@ -24,6 +24,8 @@ pub(crate) struct Log {
     /// The newest entries, without a gap up to the last one. Those that are not written yet, and
     /// those that are not applied yet as far as there is room.
     pub(crate) recent: VecDeque<Recent>,
+    /// Through which entry a checkpoint comes that is being installed, if one is.
+    pub(crate) installing: Option<u64>,
     /// When the last purge is written, if there was one since the store was opened.
     pub(crate) purging: Option<Ticket>,
     /// Rows up to and with this index were deleted.
@@ -69,6 +71,7 @@ impl Log {
             vote: rows.get(Column::Meta, &key::meta(id, Mark::Vote))?,
             committed: read_position(rows, id, Mark::Committed)?,
             recent: VecDeque::new(),
+            installing: None,
             purging: None,
             deleted_through: None,
             undeleted_bytes: None,
@@ -164,6 +167,24 @@ impl Log {
         self.undeleted_bytes = Some(0);
         let deleted = self.deleted_through.replace(through.index);
         Some(deleted.map_or(0, |deleted| deleted + 1)..through.index + 1)
+    }
+
+    /// Begins the log anew behind `at`, up to which a checkpoint came. Entries behind it stay if
+    /// they continue it. Answers what the entries in memory that go have weighed.
+    pub(crate) fn restart_behind(&mut self, at: Position, continued: bool) -> usize {
+        let mut weight = 0;
+        let goes = |first: &Recent| !continued || first.entry.at.index <= at.index;
+        while let Some(gone) = self.forget_first(goes) {
+            weight += gone;
+        }
+        if !continued {
+            self.bounds.last = Some(at);
+        }
+        self.bounds.purged = Some(at);
+        self.first = at.index + 1;
+        self.deleted_through = Some(at.index);
+        self.undeleted_bytes = None;
+        weight
     }
 }
 

@@ -8,6 +8,8 @@
 //! | `message` | group, term, index, number | one payload |
 //! | `state` | group, install generation, 0 | how far the state has come |
 //! | `state` | group, install generation, 1, row key | a row of a state machine |
+//! | `state` | group, install generation, 2 | through which entry an install came that is not cleaned up |
+//! | `state` | group, install generation, 2, term, index, number | a payload that it brought |
 
 use engine::table::run::PayloadAt;
 use model::GroupId;
@@ -95,14 +97,40 @@ pub(crate) fn meta(group: GroupId, mark: Mark) -> Vec<u8> {
     key
 }
 
+/// Bytes of a [`PayloadAt`] in a key.
+const PAYLOAD_AT: usize = 20;
+
 /// The key of a payload.
 pub(crate) fn message(group: GroupId, at: PayloadAt) -> Vec<u8> {
-    let mut key = Vec::with_capacity(24);
+    let mut key = Vec::with_capacity(4 + PAYLOAD_AT);
     key.extend_from_slice(&group.to_number().to_be_bytes());
-    key.extend_from_slice(&at.term.to_be_bytes());
-    key.extend_from_slice(&at.index.to_be_bytes());
-    key.extend_from_slice(&at.number.to_be_bytes());
+    key.extend_from_slice(&payload_at(at));
     key
+}
+
+/// The payload in the key of a row of `message`, or `None` for other bytes.
+pub(crate) fn message_payload(key: &[u8]) -> Option<PayloadAt> {
+    read_payload_at(key.get(4..)?)
+}
+
+/// Where a payload is, in bytes that sort alike.
+pub(crate) fn payload_at(at: PayloadAt) -> [u8; PAYLOAD_AT] {
+    let mut bytes = [0; PAYLOAD_AT];
+    bytes[..8].copy_from_slice(&at.term.to_be_bytes());
+    bytes[8..16].copy_from_slice(&at.index.to_be_bytes());
+    bytes[16..].copy_from_slice(&at.number.to_be_bytes());
+    bytes
+}
+
+/// Reads what [`payload_at`] wrote; `None` for other bytes.
+pub(crate) fn read_payload_at(bytes: &[u8]) -> Option<PayloadAt> {
+    let (term, rest) = bytes.split_first_chunk()?;
+    let (index, rest) = rest.split_first_chunk()?;
+    Some(PayloadAt {
+        term: u64::from_be_bytes(*term),
+        index: u64::from_be_bytes(*index),
+        number: u32::from_be_bytes(rest.try_into().ok()?),
+    })
 }
 
 /// The bytes before every row key of a group's state.
@@ -119,6 +147,29 @@ pub(crate) fn state(group: GroupId, generation: u32, row: &[u8]) -> Vec<u8> {
 /// state meets it.
 pub(crate) fn applied(group: GroupId, generation: u32) -> Vec<u8> {
     state_part(group, generation, 0, 0)
+}
+
+/// The key of the row that says through which entry an install came, while it is not cleaned up;
+/// and the beginning of the keys of [`installed`].
+pub(crate) fn install(group: GroupId, generation: u32) -> Vec<u8> {
+    state_part(group, generation, 2, 0)
+}
+
+/// The key of the row that says that an install brought a payload.
+pub(crate) fn installed(group: GroupId, generation: u32, at: PayloadAt) -> Vec<u8> {
+    let mut key = state_part(group, generation, 2, PAYLOAD_AT);
+    key.extend_from_slice(&payload_at(at));
+    key
+}
+
+/// Where the rows of a group's state begin that belong to `generation` and later ones.
+pub(crate) fn generation(group: GroupId, generation: u32) -> Vec<u8> {
+    state_part(group, generation, 0, 0)
+}
+
+/// Behind every row that a group can have in any column.
+pub(crate) fn group_end(group: GroupId) -> Vec<u8> {
+    (group.to_number() + 1).to_be_bytes().to_vec()
 }
 
 fn state_part(group: GroupId, generation: u32, part: u8, room: usize) -> Vec<u8> {

@@ -6,12 +6,14 @@
 //! - `core`: what the handles share; `group`, `group_log`: what is in memory for one group.
 //! - `log`, `log_read`, `writer`, `threads`: the logs of all groups, and the one that writes them.
 //! - [`state`], `flush`: what the state machines read and write, and how it gets to the disk.
+//! - [`checkpoint`]: a group's state on its way from one disk to another.
 //! - `payload_cache`: recent payloads.
 //! - `key`, `row`, `entry_row`: where each row stands, and what it looks like.
 //! - `health`, `start`: the first fault, and the first look.
 //! - `backend`: the seam, with RocksDB and the memory disk behind it.
 
 mod backend;
+pub mod checkpoint;
 mod core;
 pub mod entry;
 mod entry_row;
@@ -35,6 +37,8 @@ mod threads;
 mod writer;
 
 pub use backend::memory::{Faults, MemoryDisk, Pace};
+pub use checkpoint::install::{Install, InstallError, Sealed};
+pub use checkpoint::{Digest, Refers};
 pub use entry::{Applied, LogBounds, LogEntry, Payloads, Position};
 pub use fault::{OpenError, WriteFault};
 pub use identity::Identity;

@@ -152,7 +152,7 @@ impl Core {
     }
 
     /// Takes the entries after `index` off the log in memory, and says what goes on disk.
-    fn cut(&self, id: GroupId, log: &mut Log, index: u64) -> Result<Batch, Fault> {
+    pub(crate) fn cut(&self, id: GroupId, log: &mut Log, index: u64) -> Result<Batch, Fault> {
         let purged = log.bounds.purged;
         assert!(
             purged.is_none_or(|purged| purged.index <= index),
@@ -172,6 +172,14 @@ impl Core {
         };
         for header in headers {
             entry_row::delete(&mut batch, id, header);
+            // The checkpoint that is being installed may have brought the same payloads. Those that
+            // it does not refer to go with the next install that is finished.
+            let installing = log
+                .installing
+                .is_some_and(|through| header.at.index <= through);
+            if !installing {
+                entry_row::delete_payloads(&mut batch, id, header);
+            }
             for at in header.payloads() {
                 self.payloads.remove(id, at);
             }
@@ -182,7 +190,7 @@ impl Core {
     }
 
     /// The header of an entry of the log.
-    fn header(&self, id: GroupId, log: &Log, index: u64) -> Result<EntryHeader, Fault> {
+    pub(crate) fn header(&self, id: GroupId, log: &Log, index: u64) -> Result<EntryHeader, Fault> {
         if let Some(recent) = log.recent(index) {
             return Ok(EntryHeader::of(&recent.entry));
         }
@@ -202,7 +210,7 @@ impl Core {
         }
     }
 
-    fn forget_through(&self, log: &mut Log, index: u64) {
+    pub(crate) fn forget_through(&self, log: &mut Log, index: u64) {
         while let Some(weight) = log.forget_first(|first| first.entry.at.index <= index) {
             self.recent_bytes.fetch_sub(weight, Ordering::Relaxed);
         }

@@ -48,14 +48,8 @@ impl Core {
             return Ok(payload);
         }
         let key = key::message(id, at);
-        let body = self.rows.get(Column::Message, &key)?.ok_or_else(|| {
-            let PayloadAt {
-                term,
-                index,
-                number,
-            } = at;
-            Fault::Missing(format!("payload {number} of {id} at {term}.{index}"))
-        })?;
+        let body = self.rows.get(Column::Message, &key)?;
+        let body = body.ok_or_else(|| missing_payload(id, at))?;
         let payload = RunPayload::from_stored(body)
             .map_err(|malformed| Fault::Unreadable(format!("{id} at {at:?}: {malformed}")))?;
         self.payloads.insert(id, at, payload.clone());
@@ -153,4 +147,13 @@ fn with(entry: LogEntry, payloads: Payloads) -> LogEntry {
 
 pub(crate) fn missing_entry(id: GroupId, index: u64) -> Fault {
     Fault::Missing(format!("entry {index} of {id}"))
+}
+
+pub(crate) fn missing_payload(id: GroupId, at: PayloadAt) -> Fault {
+    let PayloadAt {
+        term,
+        index,
+        number,
+    } = at;
+    Fault::Missing(format!("payload {number} of {id} at {term}.{index}"))
 }

@@ -3,12 +3,13 @@
 //! The checksum takes in column and key, so a row that turns up in another place is found out
 //! too. A row that does not fit is a [`Fault`]: it is never read as absent.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::Fault;
 
-use crate::backend::{Backend, DiskError};
+use crate::backend::{Backend, DiskError, Reader};
 use crate::key::Column;
 
 /// The format of every row written by this program. A row of a later one is refused.
@@ -62,11 +63,14 @@ pub(crate) fn place(column: Column, key: &[u8]) -> String {
 
 /// The rows of a disk, checked as they are read.
 #[derive(Clone)]
-pub(crate) struct Rows(Arc<dyn Backend>);
+pub(crate) struct Rows<R = Arc<dyn Backend>>(R);
 
-impl Rows {
-    pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Rows(backend)
+impl<R> Rows<R>
+where
+    R: Deref<Target: Reader>,
+{
+    pub(crate) fn new(reader: R) -> Self {
+        Rows(reader)
     }
 
     /// The body of a row, if there is one.
@@ -84,7 +88,7 @@ impl Rows {
         column: Column,
         from: &[u8],
         to: &[u8],
-    ) -> impl Iterator<Item = Result<RawRow, Fault>> + use<'a> {
+    ) -> impl Iterator<Item = Result<RawRow, Fault>> + use<'a, R> {
         self.0.scan(column, from, to).map(move |found| {
             let (key, row) = found.map_err(unreadable)?;
             let body = open(column, &key, &row)?;

@@ -31,14 +31,27 @@ impl StateView {
         Ok(StateView { store, group })
     }
 
-    fn key(&self, row: &[u8]) -> Vec<u8> {
-        key::state(self.group.id, self.group.generation, row)
+    /// Reads in the valid generation: once more, if another became valid meanwhile, because the
+    /// rows of the old one go then.
+    fn settled<T>(&self, read: impl Fn(u32) -> T) -> T {
+        loop {
+            let generation = self.group.generation();
+            let found = read(generation);
+            if self.group.generation() == generation {
+                return found;
+            }
+        }
+    }
+
+    fn key(&self, generation: u32, row: &[u8]) -> Vec<u8> {
+        key::state(self.group.id, generation, row)
     }
 }
 
 impl View for StateView {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
-        self.store.core().rows.get(Column::State, &self.key(key))
+        let rows = &self.store.core().rows;
+        self.settled(|generation| rows.get(Column::State, &self.key(generation, key)))
     }
 
     fn scan<'a>(
@@ -46,19 +59,72 @@ impl View for StateView {
         from: &[u8],
         to: &[u8],
     ) -> Box<dyn Iterator<Item = Result<RawRow, Fault>> + 'a> {
-        let (from, to) = (self.key(from), self.key(to));
-        let found = self.store.core().rows.scan(Column::State, &from, &to);
-        Box::new(found.map(|found| found.map(without_prefix)))
+        Box::new(Scan::new(self, from, to))
     }
 
     fn floor(&self, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, Fault> {
-        let (from, at) = (self.key(from), self.key(at));
-        let found = self.store.core().rows.floor(Column::State, &from, &at)?;
+        let rows = &self.store.core().rows;
+        let found = self.settled(|generation| {
+            let (from, at) = (self.key(generation, from), self.key(generation, at));
+            rows.floor(Column::State, &from, &at)
+        })?;
         Ok(found.map(without_prefix))
     }
 
     fn payload(&self, at: PayloadAt) -> Result<RunPayload, Fault> {
         self.store.core().payload(self.group.id, at)
+    }
+}
+
+/// A walk over rows, which goes on in another generation when that becomes valid.
+struct Scan<'a> {
+    view: &'a StateView,
+    generation: u32,
+    rows: RawRows<'a>,
+    /// Behind the last row that was found.
+    next: Vec<u8>,
+    to: Vec<u8>,
+}
+
+type RawRows<'a> = Box<dyn Iterator<Item = Result<RawRow, Fault>> + 'a>;
+
+impl<'a> Scan<'a> {
+    fn new(view: &'a StateView, from: &[u8], to: &[u8]) -> Self {
+        let generation = view.group.generation();
+        Scan {
+            view,
+            generation,
+            rows: Scan::rows(view, generation, from, to),
+            next: from.to_vec(),
+            to: to.to_vec(),
+        }
+    }
+
+    fn rows(view: &'a StateView, generation: u32, from: &[u8], to: &[u8]) -> RawRows<'a> {
+        let (from, to) = (view.key(generation, from), view.key(generation, to));
+        let rows = &view.store.core().rows;
+        Box::new(rows.scan(Column::State, &from, &to))
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<RawRow, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let found = self.rows.next();
+            let generation = self.view.group.generation();
+            if generation == self.generation {
+                let found = found?.map(without_prefix);
+                if let Ok((key, _)) = &found {
+                    self.next.clone_from(key);
+                    self.next.push(0);
+                }
+                return Some(found);
+            }
+            self.generation = generation;
+            self.rows = Scan::rows(self.view, generation, &self.next, &self.to);
+        }
     }
 }
 
@@ -121,12 +187,13 @@ impl Core {
 
 /// The rows that changed, and the mark that says up to which entry, in one batch.
 fn state_batch(group: &Group, applied: &Applied, writes: &Writes) -> Batch {
+    let generation = group.generation();
     let mut batch = Batch::default();
     let (at, note) = applied_parts(applied);
-    let key = key::applied(group.id, group.generation);
+    let key = key::applied(group.id, generation);
     batch.put(Column::State, key, &[&at, note]);
     for (row, value) in writes {
-        let key = key::state(group.id, group.generation, row);
+        let key = key::state(group.id, generation, row);
         match value {
             Some(value) => batch.put(Column::State, key, &[value]),
             None => batch.delete(Column::State, key),

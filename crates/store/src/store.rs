@@ -10,6 +10,8 @@ use model::GroupId;
 
 use crate::backend::memory::{MemoryBackend, MemoryDisk, Pace};
 use crate::backend::{Backend, rocks};
+use crate::checkpoint::install::{Install, InstallError};
+use crate::checkpoint::{Digest, Refers};
 use crate::core::Core;
 use crate::entry::{Applied, LogBounds, LogEntry, Payloads, Position};
 use crate::fault::{OpenError, WriteFault};
@@ -234,6 +236,40 @@ impl Store {
     /// [`WriteFault`]; the node must stop.
     pub fn flush_state(&self) -> Result<(), WriteFault> {
         self.core.flush_state()
+    }
+
+    /// Packs a group's checkpoint, as it is at this moment, into chunks of about a mebibyte for
+    /// [`Store::install`], until `send` says that it wants no more. Writes go on meanwhile. The
+    /// first chunk only says how far the checkpoint goes, as does the answer: `None` when nothing
+    /// was applied yet, and then nothing is sent.
+    ///
+    /// # Errors
+    /// [`Fault`] when a row or payload can't be read, is corrupt, or is missing.
+    pub fn export(
+        &self,
+        group: GroupId,
+        refers: Refers,
+        send: &mut dyn FnMut(Bytes) -> bool,
+    ) -> Result<Option<Position>, Fault> {
+        self.core.export(group, refers, send)
+    }
+
+    /// Begins to take a checkpoint in, from the first chunk that [`Store::export`] made elsewhere.
+    /// One at a time for each group.
+    ///
+    /// # Errors
+    /// [`InstallError`]
+    pub fn install(&self, group: GroupId, first: &[u8]) -> Result<Install, InstallError> {
+        Install::begin(self.clone(), group, first)
+    }
+
+    /// A hash over a group's state and the payloads that it refers to; `None` when nothing was
+    /// applied yet. Reads all of it.
+    ///
+    /// # Errors
+    /// [`Fault`] when a row or payload can't be read, is corrupt, or is missing.
+    pub fn digest(&self, group: GroupId, refers: Refers) -> Result<Option<Digest>, Fault> {
+        self.core.digest(group, refers)
     }
 
     /// How full the disk is, as of about a second ago.

@@ -32,11 +32,8 @@ pub(crate) struct DiskSpace {
 /// Rows on their way out of a scan, as they lie on disk.
 pub(crate) type Scan<'a> = Box<dyn Iterator<Item = Result<RawRow, DiskError>> + 'a>;
 
-/// A disk of ordered rows.
-///
-/// What [`Backend::write`] wrote is read at once. What survives a crash of the process, and what a
-/// loss of power, is said at [`Durability`].
-pub(crate) trait Backend: Send + Sync {
+/// Ordered rows to read.
+pub(crate) trait Reader {
     /// The row of `key`, as it lies on disk.
     fn get(&self, column: Column, key: &[u8]) -> Result<Option<Bytes>, DiskError>;
 
@@ -45,6 +42,16 @@ pub(crate) trait Backend: Send + Sync {
 
     /// The last row of `[from, at]`.
     fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, DiskError>;
+}
+
+/// A disk of ordered rows.
+///
+/// What [`Backend::write`] wrote is read at once. What survives a crash of the process, and what a
+/// loss of power, is said at [`Durability`].
+pub(crate) trait Backend: Reader + Send + Sync {
+    /// Lets someone read the rows of all columns as they are at this moment. Writes go on, and are
+    /// not seen.
+    fn freeze(&self, read: &mut dyn FnMut(&dyn Reader)) -> Result<(), DiskError>;
 
     /// Writes all of a batch or nothing.
     fn write(&self, batch: Batch, durability: Durability) -> Result<(), DiskError>;

@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use engine::Fault;
 use engine::kv::{RawRow, View, Writes};
 use engine::table::garbage::{Garbage, GarbageKey};
 use engine::table::row_key;
@@ -19,8 +20,8 @@ use engine::table::run::PayloadAt;
 use model::run::RunPayload;
 use model::{GroupId, NodeId, ShardNumber};
 use store::{
-    Applied, Done, Identity, Limits, LogEntry, MemoryDisk, OpenError, Pace, Payloads, Position,
-    Settings, Start, Store, WriteFault,
+    Applied, Done, Identity, InstallError, Limits, LogEntry, MemoryDisk, OpenError, Pace, Payloads,
+    Position, Sealed, Settings, Start, Store, WriteFault,
 };
 use tempfile::TempDir;
 
@@ -205,6 +206,51 @@ pub(crate) fn garbage(at: PayloadAt) -> Writes {
         row_key::<Garbage>(&GarbageKey(at)),
         Some(Bytes::from_static(b"x")),
     )])
+}
+
+/// A row that refers to a payload, as [`refers`] understands it.
+pub(crate) fn reference(key: u8, at: PayloadAt) -> (Vec<u8>, Option<Bytes>) {
+    let mut value = at.term.to_be_bytes().to_vec();
+    value.extend_from_slice(&at.index.to_be_bytes());
+    value.extend_from_slice(&at.number.to_be_bytes());
+    (vec![REFERENCES, key], Some(value.into()))
+}
+
+/// The table of [`reference`].
+const REFERENCES: u8 = 3;
+
+/// Which payload a row of the tests refers to.
+pub(crate) fn refers(key: &[u8], value: &[u8]) -> Result<Option<PayloadAt>, Fault> {
+    let field = |from: usize, to: usize| {
+        value[from..to]
+            .iter()
+            .fold(0, |all, byte| all << 8 | u64::from(*byte))
+    };
+    Ok((key[0] == REFERENCES).then(|| at(field(0, 8), field(8, 16), field(16, 20) as u32)))
+}
+
+/// The chunks of a group's checkpoint.
+pub(crate) fn export(store: &Store, group: GroupId) -> Vec<Bytes> {
+    let mut chunks = Vec::new();
+    let send = &mut |chunk| {
+        chunks.push(chunk);
+        true
+    };
+    store.export(group, refers, send).unwrap();
+    chunks
+}
+
+/// Takes all chunks of a checkpoint in.
+pub(crate) fn install(
+    store: &Store,
+    group: GroupId,
+    chunks: &[Bytes],
+) -> Result<Sealed, InstallError> {
+    let mut install = store.install(group, &chunks[0])?;
+    for chunk in &chunks[1..] {
+        install.add(chunk)?;
+    }
+    install.seal()
 }
 
 pub(crate) fn scan(view: &impl View, from: &[u8], to: &[u8]) -> Vec<RawRow> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -13,9 +14,10 @@ use crate::row::RawRow;
 
 type Rows = BTreeMap<Vec<u8>, Bytes>;
 
-/// The columns, in the order of [`Column::ALL`].
+/// The columns, in the order of [`Column::ALL`]. A clone is cheap: the first change after it copies
+/// the column that is changed.
 #[derive(Clone, Default)]
-struct Columns([Rows; 4]);
+pub(super) struct Columns([Arc<Rows>; 4]);
 
 /// What lies on a disk in memory.
 #[derive(Default)]
@@ -44,7 +46,33 @@ impl Columns {
     }
 
     fn of_mut(&mut self, column: Column) -> &mut Rows {
-        &mut self.0[usize::from(column.number()) - 1]
+        Arc::make_mut(&mut self.0[usize::from(column.number()) - 1])
+    }
+
+    pub(super) fn get(&self, column: Column, key: &[u8]) -> Option<Bytes> {
+        self.of(column).get(key).cloned()
+    }
+
+    /// At most `count` rows of `[from, to)`.
+    pub(super) fn rows(&self, column: Column, from: &[u8], to: &[u8], count: usize) -> Vec<RawRow> {
+        if from >= to {
+            return Vec::new();
+        }
+        let bounds = (Bound::Included(from), Bound::Excluded(to));
+        let rows = self.of(column).range::<[u8], _>(bounds);
+        rows.take(count)
+            .map(|(key, row)| (key.clone(), row.clone()))
+            .collect()
+    }
+
+    /// The last row of `[from, at]`.
+    pub(super) fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Option<RawRow> {
+        if from > at {
+            return None;
+        }
+        let bounds = (Bound::Included(from), Bound::Included(at));
+        let last = self.of(column).range::<[u8], _>(bounds).next_back();
+        last.map(|(key, row)| (key.clone(), row.clone()))
     }
 
     /// Makes the changes of a batch. Answers by how many bytes the rows have grown.
@@ -74,7 +102,7 @@ impl Columns {
     }
 
     fn bytes(&self) -> u64 {
-        let rows = self.0.iter().flatten();
+        let rows = self.0.iter().flat_map(|rows| rows.iter());
         rows.map(|(key, row)| weight(key, row).unsigned_abs()).sum()
     }
 }
@@ -102,20 +130,9 @@ impl Contents {
         self.life == life
     }
 
-    pub(super) fn column(&self, column: Column) -> &Rows {
-        self.seen.of(column)
-    }
-
-    /// At most `count` rows of `[from, to)`.
-    pub(super) fn rows(&self, column: Column, from: &[u8], to: &[u8], count: usize) -> Vec<RawRow> {
-        if from >= to {
-            return Vec::new();
-        }
-        let bounds = (Bound::Included(from), Bound::Excluded(to));
-        let rows = self.seen.of(column).range::<[u8], _>(bounds);
-        rows.take(count)
-            .map(|(key, row)| (key.clone(), row.clone()))
-            .collect()
+    /// What a process sees.
+    pub(super) fn seen(&self) -> &Columns {
+        &self.seen
     }
 
     pub(super) fn write(&mut self, batch: Batch, durability: Durability) -> Result<(), DiskError> {

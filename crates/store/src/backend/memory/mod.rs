@@ -12,10 +12,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::batch::{Batch, Durability};
-use super::{Backend, DiskError, DiskSpace, Scan};
+use super::{Backend, DiskError, DiskSpace, Reader, Scan};
 use crate::key::Column;
 use crate::row::RawRow;
-use contents::Contents;
+use contents::{Columns, Contents};
 
 /// Rows that a scan takes at first; it doubles up to [`CHUNK_MAX`], so that a look at the first
 /// row is cheap and a long walk too.
@@ -142,48 +142,87 @@ impl Drop for MemoryBackend {
     }
 }
 
-impl Backend for MemoryBackend {
+impl Reader for MemoryBackend {
     fn get(&self, column: Column, key: &[u8]) -> Result<Option<Bytes>, DiskError> {
-        Ok(self.readable()?.column(column).get(key).cloned())
+        Ok(self.readable()?.seen().get(column, key))
     }
 
     fn scan<'a>(&'a self, column: Column, from: &[u8], to: &[u8]) -> Scan<'a> {
-        let mut from = from.to_vec();
-        let to = to.to_vec();
-        let mut size = CHUNK_MIN;
-        let chunks = std::iter::from_fn(move || {
-            let chunk = self
-                .readable()
-                .map(|all| all.rows(column, &from, &to, size));
-            size = (size * 2).min(CHUNK_MAX);
-            match &chunk {
-                Ok(rows) => {
-                    from.clone_from(&rows.last()?.0);
-                    from.push(0);
-                }
-                // Nothing behind the error.
-                Err(_) => from.clone_from(&to),
-            }
-            Some(chunk)
-        });
-        Box::new(chunks.flat_map(|chunk| match chunk {
-            Ok(rows) => rows.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(error) => vec![Err(error)],
-        }))
+        chunked(from, to, move |from, to, count| {
+            let all = self.readable()?;
+            Ok(all.seen().rows(column, from, to, count))
+        })
     }
 
     fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, DiskError> {
-        if from > at {
-            return Ok(None);
+        Ok(self.readable()?.seen().floor(column, from, at))
+    }
+}
+
+/// The rows as they were at one moment. Reading them fails as the disk does.
+struct Frozen<'a> {
+    backend: &'a MemoryBackend,
+    columns: Columns,
+}
+
+impl Frozen<'_> {
+    fn readable(&self) -> Result<&Columns, DiskError> {
+        self.backend.readable().map(|_| &self.columns)
+    }
+}
+
+impl Reader for Frozen<'_> {
+    fn get(&self, column: Column, key: &[u8]) -> Result<Option<Bytes>, DiskError> {
+        Ok(self.readable()?.get(column, key))
+    }
+
+    fn scan<'a>(&'a self, column: Column, from: &[u8], to: &[u8]) -> Scan<'a> {
+        chunked(from, to, move |from, to, count| {
+            Ok(self.readable()?.rows(column, from, to, count))
+        })
+    }
+
+    fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, DiskError> {
+        Ok(self.readable()?.floor(column, from, at))
+    }
+}
+
+/// A scan of `[from, to)` that takes some rows at a time.
+fn chunked<'a>(
+    from: &[u8],
+    to: &[u8],
+    take: impl Fn(&[u8], &[u8], usize) -> Result<Vec<RawRow>, DiskError> + 'a,
+) -> Scan<'a> {
+    let mut from = from.to_vec();
+    let to = to.to_vec();
+    let mut size = CHUNK_MIN;
+    let chunks = std::iter::from_fn(move || {
+        let chunk = take(&from, &to, size);
+        size = (size * 2).min(CHUNK_MAX);
+        match &chunk {
+            Ok(rows) => {
+                from.clone_from(&rows.last()?.0);
+                from.push(0);
+            }
+            // Nothing behind the error.
+            Err(_) => from.clone_from(&to),
         }
-        let all = self.readable()?;
-        let last = all.column(column).range::<[u8], _>((
-            std::ops::Bound::Included(from),
-            std::ops::Bound::Included(at),
-        ));
-        Ok(last
-            .map(|(key, row)| (key.clone(), row.clone()))
-            .next_back())
+        Some(chunk)
+    });
+    Box::new(chunks.flat_map(|chunk| match chunk {
+        Ok(rows) => rows.into_iter().map(Ok).collect::<Vec<_>>(),
+        Err(error) => vec![Err(error)],
+    }))
+}
+
+impl Backend for MemoryBackend {
+    fn freeze(&self, read: &mut dyn FnMut(&dyn Reader)) -> Result<(), DiskError> {
+        let columns = self.readable()?.seen().clone();
+        read(&Frozen {
+            backend: self,
+            columns,
+        });
+        Ok(())
     }
 
     fn write(&self, batch: Batch, durability: Durability) -> Result<(), DiskError> {

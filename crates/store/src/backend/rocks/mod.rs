@@ -8,10 +8,12 @@ mod torn_log;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rocksdb::{BoundColumnFamily, DB, DBRawIterator, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{
+    BoundColumnFamily, DB, DBRawIterator, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+};
 
 use super::batch::{Batch, Change, Durability};
-use super::{Backend, DiskError, DiskSpace, Scan};
+use super::{Backend, DiskError, DiskSpace, Reader, Scan};
 use crate::key::Column;
 use crate::row::RawRow;
 use folder::Folder;
@@ -31,16 +33,6 @@ impl RocksBackend {
             .expect("every column was opened with the database")
     }
 
-    /// The rows of `[from, to)`; the iterator stands nowhere yet.
-    fn iterator(&self, column: Column, from: &[u8], to: Option<&[u8]>) -> DBRawIterator<'_> {
-        let mut options = ReadOptions::default();
-        options.set_iterate_lower_bound(from);
-        if let Some(to) = to {
-            options.set_iterate_upper_bound(to);
-        }
-        self.db.raw_iterator_cf_opt(&self.column(column), options)
-    }
-
     fn native(&self, batch: Batch) -> WriteBatch {
         let columns = Column::ALL.map(|column| self.column(column));
         let family = |column: Column| &columns[usize::from(column.number()) - 1];
@@ -58,31 +50,103 @@ impl RocksBackend {
     }
 }
 
-impl Backend for RocksBackend {
+impl Reader for RocksBackend {
     fn get(&self, column: Column, key: &[u8]) -> Result<Option<Bytes>, DiskError> {
-        let found = self.db.get_pinned_cf(&self.column(column), key)?;
-        Ok(found.map(|row| Bytes::copy_from_slice(&row)))
+        get(self, ReadOptions::default(), column, key)
     }
 
     fn scan<'a>(&'a self, column: Column, from: &[u8], to: &[u8]) -> Scan<'a> {
-        if from >= to {
-            return Box::new(std::iter::empty());
-        }
-        Box::new(RocksScan {
-            iterator: self.iterator(column, from, Some(to)),
-            position: ScanPosition::Before,
-        })
+        scan(self, ReadOptions::default(), column, from, to)
     }
 
     fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, DiskError> {
-        if from > at {
-            return Ok(None);
-        }
-        let mut iterator = self.iterator(column, from, None);
-        iterator.seek_for_prev(at);
-        let found = row_at(&iterator);
-        iterator.status()?;
-        Ok(found)
+        floor(self, ReadOptions::default(), column, from, at)
+    }
+}
+
+/// The rows as they were at one moment.
+struct Frozen<'a> {
+    backend: &'a RocksBackend,
+    snapshot: Snapshot<'a>,
+}
+
+impl Frozen<'_> {
+    /// Everything is read once, so it does not push out of the cache what is read often.
+    fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.set_snapshot(&self.snapshot);
+        options.fill_cache(false);
+        options
+    }
+}
+
+impl Reader for Frozen<'_> {
+    fn get(&self, column: Column, key: &[u8]) -> Result<Option<Bytes>, DiskError> {
+        get(self.backend, self.options(), column, key)
+    }
+
+    fn scan<'a>(&'a self, column: Column, from: &[u8], to: &[u8]) -> Scan<'a> {
+        scan(self.backend, self.options(), column, from, to)
+    }
+
+    fn floor(&self, column: Column, from: &[u8], at: &[u8]) -> Result<Option<RawRow>, DiskError> {
+        floor(self.backend, self.options(), column, from, at)
+    }
+}
+
+fn get(
+    backend: &RocksBackend,
+    options: ReadOptions,
+    column: Column,
+    key: &[u8],
+) -> Result<Option<Bytes>, DiskError> {
+    let found = (backend.db).get_pinned_cf_opt(&backend.column(column), key, &options)?;
+    Ok(found.map(|row| Bytes::copy_from_slice(&row)))
+}
+
+fn scan<'a>(
+    backend: &'a RocksBackend,
+    mut options: ReadOptions,
+    column: Column,
+    from: &[u8],
+    to: &[u8],
+) -> Scan<'a> {
+    if from >= to {
+        return Box::new(std::iter::empty());
+    }
+    options.set_iterate_lower_bound(from);
+    options.set_iterate_upper_bound(to);
+    Box::new(RocksScan {
+        iterator: (backend.db).raw_iterator_cf_opt(&backend.column(column), options),
+        position: ScanPosition::Before,
+    })
+}
+
+fn floor(
+    backend: &RocksBackend,
+    mut options: ReadOptions,
+    column: Column,
+    from: &[u8],
+    at: &[u8],
+) -> Result<Option<RawRow>, DiskError> {
+    if from > at {
+        return Ok(None);
+    }
+    options.set_iterate_lower_bound(from);
+    let mut iterator = (backend.db).raw_iterator_cf_opt(&backend.column(column), options);
+    iterator.seek_for_prev(at);
+    let found = row_at(&iterator);
+    iterator.status()?;
+    Ok(found)
+}
+
+impl Backend for RocksBackend {
+    fn freeze(&self, read: &mut dyn FnMut(&dyn Reader)) -> Result<(), DiskError> {
+        read(&Frozen {
+            backend: self,
+            snapshot: self.db.snapshot(),
+        });
+        Ok(())
     }
 
     fn write(&self, batch: Batch, durability: Durability) -> Result<(), DiskError> {
