@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{ClusterSecret, GroupId, NodeId, ShardNumber, SurvivalGoal};
+use model::{ClusterSecret, GroupId, NodeId, RegistryNumber, ShardNumber, SurvivalGoal};
 use serde::{Deserialize, Serialize};
 
 use super::rejected::Stop;
@@ -35,10 +35,10 @@ impl Found {
     /// The groups that the cluster begins with: the control group, the registry groups, and the
     /// shards of its first region. All numbers start at one.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + use<> {
-        let registries = (1..=self.registries).map(GroupId::Registry);
+        let registries = (1..=self.registries).map(RegistryNumber);
         let shards = (1..=self.shards_per_region + 1).map(ShardNumber);
         std::iter::once(GroupId::Control)
-            .chain(registries)
+            .chain(registries.map(GroupId::Registry))
             .chain(shards.map(GroupId::Shard))
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use model::limits::{NODES_MAX, SHARDS_PER_REGION_MAX};
 use model::{
-    ClusterSecret, GroupId, NodeId, NodeName, RegionName, ShardNumber, SurvivalGoal, ZoneName,
+    ClusterSecret, GroupId, NodeId, NodeName, RegionName, RegistryNumber, ShardNumber,
+    SurvivalGoal, ZoneName,
 };
 
 use super::{Catalogue, command};
@@ -54,6 +55,10 @@ fn refused(why: NodeRejected) -> Reply {
     Reply::Rejected(Rejected::Node(why))
 }
 
+fn registry(number: u16) -> GroupId {
+    GroupId::Registry(RegistryNumber(number))
+}
+
 fn shard(number: u16) -> GroupId {
     GroupId::Shard(ShardNumber(number))
 }
@@ -84,7 +89,7 @@ fn a_cluster_begins_with_its_first_node_in_every_group() {
     let placements = read::placements(&catalogue.view).unwrap();
     let groups: Vec<_> = placements.iter().map(|it| it.group).collect();
     assert_eq!(groups, found().groups().collect::<Vec<_>>());
-    let registries = [1, 2, 3].map(GroupId::Registry);
+    let registries = [1, 2, 3].map(registry);
     let shards = [shard(1), shard(2), shard(3)];
     assert_eq!(groups[0], GroupId::Control);
     assert_eq!(groups[1..], [registries, shards].concat());
@@ -244,15 +249,15 @@ fn only_the_next_shard_is_made() {
     let new = |group| Placement::new(group, region("eu"), goal, voters.clone());
     let wanted = vec![
         new(shard(5)),
-        new(GroupId::Registry(9)),
+        new(registry(9)),
         new(shard(4)),
         new(shard(5)),
     ];
     catalogue.reply(Command::Place(Place(wanted)));
     assert_eq!(placement(&catalogue, shard(4)), new(shard(4)));
     assert_eq!(placement(&catalogue, shard(5)), new(shard(5)));
-    let registry = read::placement(&catalogue.view, GroupId::Registry(9));
-    assert_eq!(registry, Ok(None));
+    let unknown = read::placement(&catalogue.view, registry(9));
+    assert_eq!(unknown, Ok(None));
     let cluster = read::cluster(&catalogue.view).unwrap().unwrap();
     assert_eq!(cluster.next_shard, ShardNumber(6));
 }
