@@ -20,6 +20,10 @@ impl ControlClient {
         ControlClient { core, changes }
     }
 
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
     /// Carries a command out, and answers when every shard's leader has put what follows from it
     /// in its log, ahead of any later publish.
     ///

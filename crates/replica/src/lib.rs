@@ -4,6 +4,8 @@
 //! - [`shard`]: a shard's leader at work, and the handle to it.
 //! - [`control`]: the handle to the control group.
 //! - `catalogue`: what a change of the catalogue means for the shards.
+//! - `groups`: the groups that have a replica here, and how other nodes reach them.
+//! - [`peer`]: the other nodes: how they are reached, and how their calls are answered.
 //! - `raft`: the one room that names openraft.
 //! - [`clock`]: the one place that reads a clock.
 //! - [`settings`]: what can be told.
@@ -13,6 +15,8 @@
 mod catalogue;
 pub mod clock;
 pub mod control;
+mod groups;
+pub mod peer;
 mod raft;
 pub mod replicas;
 pub mod settings;
@@ -22,6 +26,7 @@ mod unavailable;
 
 pub use clock::Clock;
 pub use control::ControlClient;
+pub use peer::Peers;
 pub use raft::{Stopped, Timing};
 pub use replicas::{Replicas, StartError};
 pub use settings::Settings;

@@ -6,18 +6,20 @@ use std::time::Duration;
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, Found};
-use futures::future::{join_all, select_all};
-use model::{GroupId, NodeId};
+use model::GroupId;
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tonic::service::Routes;
 use tracing::{info, warn};
 
 use crate::catalogue;
 use crate::clock::Clock;
 use crate::control::ControlClient;
+use crate::groups::{Groups, RaftService};
+use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
 use crate::settings::Settings;
 use crate::shard::{ForwardRequest, Host, ShardClient, host};
@@ -47,8 +49,7 @@ pub enum StartError {
 pub struct Replicas {
     control: ControlClient,
     shards: Vec<ShardClient>,
-    /// Every group's Raft, the control group's first.
-    cores: Vec<Core>,
+    groups: Groups,
     settings: Settings,
     store: Store,
     stop: Stop,
@@ -69,14 +70,14 @@ impl Replicas {
         clock: Clock,
         found: Found,
     ) -> Result<(), StartError> {
-        let groups = found.groups().filter(|group| is_opened(*group));
-        let cores = open_all(settings, store, groups).await?;
-        let founded = found_groups(settings.node, clock, found, &cores).await;
-        shutdown_all(&cores).await;
+        let groups = Groups::new(settings, store.clone(), Peers::none(settings.node));
+        let founded = found_groups(&groups, clock, found).await;
+        groups.shutdown().await;
         founded
     }
 
-    /// Starts every replica that the disk holds. Dead letters go to `forwards`.
+    /// Starts every replica that the disk of a node holds which is a cluster by itself. Dead
+    /// letters go to `forwards`.
     ///
     /// # Errors
     /// [`StartError`]
@@ -86,16 +87,34 @@ impl Replicas {
         clock: Clock,
         forwards: mpsc::Sender<ForwardRequest>,
     ) -> Result<Self, StartError> {
-        let cores = open_all(settings, &store, store.groups()?).await?;
-        if let Err(error) = check_founded(&cores).await {
-            shutdown_all(&cores).await;
-            return Err(error);
-        }
-        let (control, shards) = cores.split_first().expect("the control group was founded");
+        let peers = Peers::none(settings.node);
+        Replicas::start_among(peers, settings, store, clock, forwards).await
+    }
+
+    /// As [`Replicas::start`], for a node of a cluster with these peers.
+    ///
+    /// # Errors
+    /// [`StartError`]
+    pub async fn start_among(
+        peers: Peers,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        forwards: mpsc::Sender<ForwardRequest>,
+    ) -> Result<Self, StartError> {
+        let groups = Groups::new(settings, store.clone(), peers);
+        let control = match open_all(&groups, &store).await {
+            Ok(control) => control,
+            Err(error) => {
+                groups.shutdown().await;
+                return Err(error);
+            }
+        };
         let stop = Stop::new();
         let mut tasks = JoinSet::new();
+        let cores = groups.all();
+        let shards = cores.values().filter(|core| is_shard(core.group()));
         let shards: Vec<ShardClient> = shards
-            .iter()
             .map(|core| {
                 let (client, work) = host(Host {
                     core: core.clone(),
@@ -112,16 +131,22 @@ impl Replicas {
         let (changes, catalogue) =
             catalogue::catalogue(control.clone(), clock, shards.clone(), stop.ear());
         tasks.spawn(catalogue);
-        tasks.spawn(cut_logs(settings.cut_log_every, cores.clone(), stop.ear()));
+        tasks.spawn(cut_logs(settings.cut_log_every, groups.clone(), stop.ear()));
         Ok(Replicas {
             control: ControlClient::new(control.clone(), changes),
             shards,
-            cores,
+            groups,
             settings,
             store,
             stop,
             tasks,
         })
+    }
+
+    /// What other nodes may ask of this one: to be served to them by [`crate::peer::serve`].
+    #[must_use]
+    pub fn routes(&self) -> Routes {
+        Routes::new(RaftService::server(self.groups.clone()))
     }
 
     /// The control group.
@@ -139,12 +164,11 @@ impl Replicas {
     /// Waits until a replica stops by itself: its disk fails, or its state is not what it must
     /// be. The node must then exit.
     pub async fn stopped(&mut self) -> Stopped {
-        let cores = self.cores.iter().map(|core| Box::pin(core.until_stopped()));
         let tasks = async {
             loop {
                 match self.tasks.join_next().await {
                     Some(Ok(Err(stopped))) => return stopped,
-                    Some(Err(panic)) => return self.cores[0].stopped(panic),
+                    Some(Err(panic)) => return self.control.core().stopped(panic),
                     // A task that has nothing to do any more. Its group's Raft says why.
                     Some(Ok(Ok(()))) => {}
                     None => std::future::pending().await,
@@ -152,7 +176,7 @@ impl Replicas {
             }
         };
         tokio::select! {
-            (stopped, ..) = select_all(cores) => stopped,
+            stopped = self.groups.stopped() => stopped,
             stopped = tasks => stopped,
         }
     }
@@ -166,7 +190,7 @@ impl Replicas {
             warn!("calls were left unanswered: they took too long");
             self.tasks.shutdown().await;
         }
-        shutdown_all(&self.cores).await;
+        self.groups.shutdown().await;
         match self.store.flush_state() {
             Ok(()) => info!("replicas have stopped"),
             // The log has everything: the next start only takes longer.
@@ -175,46 +199,37 @@ impl Replicas {
     }
 }
 
-/// Opens the replicas of groups, in that order.
-async fn open_all(
-    settings: Settings,
-    store: &Store,
-    groups: impl IntoIterator<Item = GroupId>,
-) -> Result<Vec<Core>, StartError> {
-    let mut cores = Vec::new();
-    for group in groups {
-        let timing = match group {
-            GroupId::Control | GroupId::Registry(_) => settings.control,
-            GroupId::Shard(_) => settings.shards,
-        };
-        match Core::open(group, settings.node, timing, store).await {
-            Ok(core) => cores.push(core),
-            Err(stopped) => {
-                shutdown_all(&cores).await;
-                return Err(stopped.into());
-            }
-        }
+/// Opens every replica that the disk holds, and answers the control group's.
+///
+/// An empty or torn disk must never pass for a new node.
+async fn open_all(groups: &Groups, store: &Store) -> Result<Core, StartError> {
+    let held = store.groups()?;
+    if !held.contains(&GroupId::Control) {
+        return Err(StartError::NotFounded);
     }
-    Ok(cores)
+    for group in held {
+        groups.open(group).await?;
+    }
+    let control = groups.open(GroupId::Control).await?;
+    check_founded(groups, &control).await?;
+    Ok(control)
 }
 
 /// Founds each group that is not founded yet, and last the cluster: with its first command it
 /// exists, and not before.
-async fn found_groups(
-    node: NodeId,
-    clock: Clock,
-    found: Found,
-    cores: &[Core],
-) -> Result<(), StartError> {
-    for core in cores {
+async fn found_groups(groups: &Groups, clock: Clock, found: Found) -> Result<(), StartError> {
+    let mut cores = Vec::new();
+    for group in found.groups().filter(|group| is_opened(*group)) {
+        let core = groups.open(group).await?;
         if !core.exists().await? {
-            core.found(BTreeSet::from([node])).await?;
+            core.found(BTreeSet::from([groups.node()])).await?;
+            core.campaign_if_alone().await?;
         }
-        core.campaign_if_alone().await?;
+        cores.push(core);
     }
     // All of them, and not only the one that is written to: a replica that is shut down while it
     // applies its first entry may still be at it when its next start applies the same one.
-    for core in cores {
+    for core in &cores {
         if core.caught_up().await.is_none() {
             return Err(core.until_stopped().await.into());
         }
@@ -233,19 +248,10 @@ async fn found_groups(
     }
 }
 
-/// Checks that the disk holds a whole node: an empty or torn one must never pass for a new one.
-async fn check_founded(cores: &[Core]) -> Result<(), StartError> {
-    let Some(control) = cores
-        .first()
-        .filter(|core| core.group() == GroupId::Control)
-    else {
-        return Err(StartError::NotFounded);
-    };
+/// Checks that the disk holds a whole node.
+async fn check_founded(groups: &Groups, control: &Core) -> Result<(), StartError> {
     if !control.exists().await? {
         return Err(StartError::NotFounded);
-    }
-    for core in cores {
-        core.campaign_if_alone().await?;
     }
     if control.caught_up().await.is_none() {
         return Err(control.until_stopped().await.into());
@@ -254,9 +260,9 @@ async fn check_founded(cores: &[Core]) -> Result<(), StartError> {
     if placements.is_empty() {
         return Err(StartError::NotFounded);
     }
-    let groups = placements.iter().map(|placement| placement.group);
-    for group in groups.filter(|group| is_opened(*group)) {
-        match cores.iter().find(|core| core.group() == group) {
+    let placed = placements.iter().map(|placement| placement.group);
+    for group in placed.filter(|group| is_opened(*group)) {
+        match groups.get(group) {
             Some(core) if core.exists().await? => {}
             _ => return Err(StartError::Missing(group)),
         }
@@ -269,16 +275,16 @@ fn is_opened(group: GroupId) -> bool {
     !matches!(group, GroupId::Registry(_))
 }
 
+fn is_shard(group: GroupId) -> bool {
+    matches!(group, GroupId::Shard(_))
+}
+
 /// Cuts the logs from time to time, until the node shuts down.
-async fn cut_logs(
-    every: Duration,
-    cores: Vec<Core>,
-    mut stopping: Stopping,
-) -> Result<(), Stopped> {
+async fn cut_logs(every: Duration, groups: Groups, mut stopping: Stopping) -> Result<(), Stopped> {
     let cut = async {
         loop {
             tokio::time::sleep(every).await;
-            for core in &cores {
+            for core in groups.all().values() {
                 core.cut_log().await?;
             }
         }
@@ -287,8 +293,4 @@ async fn cut_logs(
         () = stopping.begun() => Ok(()),
         stopped = cut => stopped,
     }
-}
-
-async fn shutdown_all(cores: &[Core]) {
-    join_all(cores.iter().map(Core::shutdown)).await;
 }

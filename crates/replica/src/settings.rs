@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::NodeId;
+use model::{GroupId, NodeId};
 
 use crate::raft::Timing;
 
@@ -11,7 +11,7 @@ use crate::raft::Timing;
 pub struct Settings {
     /// The node.
     pub node: NodeId,
-    /// The timing of the control group.
+    /// The timing of the control group and of registry groups.
     pub control: Timing,
     /// The timing of shards.
     pub shards: Timing,
@@ -32,6 +32,14 @@ impl Settings {
     #[must_use]
     pub fn of_zone(node: NodeId) -> Self {
         Settings::with(node, Timing::ZONE)
+    }
+
+    /// The timing of a group.
+    pub(crate) fn timing(&self, group: GroupId) -> Timing {
+        match group {
+            GroupId::Control | GroupId::Registry(_) => self.control,
+            GroupId::Shard(_) => self.shards,
+        }
     }
 
     fn with(node: NodeId, timing: Timing) -> Self {

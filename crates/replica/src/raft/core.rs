@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use engine::command::{Outcome, Proposal};
 use model::{GroupId, NodeId, Term};
@@ -16,19 +17,25 @@ use openraft::raft::ClientWriteResult;
 use store::{Position, StateView, Store};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use super::answer::Answer;
 use super::config::{Timing, config};
 use super::log::Log;
-use super::network::Unreachable;
+use super::network::Network;
 use super::state::{State, UNPOISONED};
 use super::{Proposed, Types};
+use crate::peer::Peers;
+
+/// How long a read waits for what the leader says must be applied first.
+const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// One group's Raft. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Core {
     group: GroupId,
     raft: openraft::Raft<Types, State>,
+    network: Network,
     view: StateView,
     applied: watch::Receiver<Option<Position>>,
     changes: Arc<Mutex<()>>,
@@ -75,6 +82,7 @@ impl Core {
         node: NodeId,
         timing: Timing,
         store: &Store,
+        peers: &Peers,
     ) -> Result<Self, Stopped> {
         let stopped = |reason: &dyn ToString| Stopped {
             group,
@@ -86,10 +94,15 @@ impl Core {
         let (state, applied) = state.map_err(|fault| stopped(&fault))?;
         let log = Log::new(store.clone(), group);
         let config = config(group, timing);
-        let raft = openraft::Raft::new(node, config, Unreachable, log, state).await;
+        let network = Network {
+            group,
+            peers: peers.clone(),
+        };
+        let raft = openraft::Raft::new(node, config, network.clone(), log, state).await;
         Ok(Core {
             group,
             raft: raft.map_err(|fatal| stopped(&fatal))?,
+            network,
             view,
             applied,
             changes,
@@ -99,6 +112,10 @@ impl Core {
     /// The group.
     pub(crate) fn group(&self) -> GroupId {
         self.group
+    }
+
+    pub(super) fn raft(&self) -> &openraft::Raft<Types, State> {
+        &self.raft
     }
 
     /// The group's state on this node.
@@ -129,7 +146,7 @@ impl Core {
     /// # Errors
     /// [`Stopped`].
     pub(crate) async fn campaign_if_alone(&self) -> Result<(), Stopped> {
-        let node = *self.raft.node_id();
+        let node = self.node();
         let alone = self.raft.with_raft_state(move |state| {
             let members = state.membership_state.effective();
             is_alone(node, members.membership().get_joint_config())
@@ -156,16 +173,43 @@ impl Core {
     }
 
     /// Waits until what this node has applied is not older than anything that any client has
-    /// seen so far.
+    /// seen so far. Works on any replica: where another node leads, that one is asked.
     ///
     /// # Errors
-    /// [`NotLeading`].
-    pub(crate) async fn read(&self) -> Result<(), NotLeading> {
+    /// [`NotRead`].
+    pub(crate) async fn read(&self) -> Result<(), NotRead> {
         if self.leads_alone() {
             return Ok(());
         }
-        let read = self.raft.ensure_linearizable(ReadPolicy::LeaseRead).await;
-        read.map(|_| ()).map_err(|_| NotLeading)
+        match self.leader() {
+            Some(leader) if leader == self.node() => {
+                let read = self.raft.ensure_linearizable(ReadPolicy::LeaseRead).await;
+                read.map(|_| ()).map_err(|_| NotRead)
+            }
+            Some(leader) => {
+                let read = timeout(READ_WAIT_MAX, self.read_through(leader)).await;
+                read.unwrap_or(Err(NotRead))
+            }
+            None => Err(NotRead),
+        }
+    }
+
+    async fn read_through(&self, leader: NodeId) -> Result<(), NotRead> {
+        let index = self.network.read_index(leader).await.ok_or(NotRead)?.index;
+        let mut applied = self.applied.clone();
+        let reached = |at: &Option<Position>| at.is_some_and(|at| at.index >= index);
+        let reached = applied.wait_for(reached).await;
+        reached.map(|_| ()).map_err(|_| NotRead)
+    }
+
+    /// This node.
+    pub(crate) fn node(&self) -> NodeId {
+        *self.raft.node_id()
+    }
+
+    /// Who leads the group, as far as this node knows.
+    pub(crate) fn leader(&self) -> Option<NodeId> {
+        self.raft.server_metrics().borrow_watched().current_leader
     }
 
     /// Whether nothing can be committed but by this node, and it has applied what was answered
@@ -187,7 +231,7 @@ impl Core {
             let leading = leadership.begins(None).await?;
             match self.read().await {
                 Ok(()) => return Some(()),
-                Err(NotLeading) => leadership.ends(leading.term).await,
+                Err(NotRead) => leadership.ends(leading.term).await,
             }
         }
     }
@@ -195,7 +239,7 @@ impl Core {
     /// Who leads, from now on.
     pub(crate) fn leadership(&self) -> Leadership {
         Leadership {
-            node: *self.raft.node_id(),
+            node: self.node(),
             server: self.raft.server_metrics(),
             applied: self.applied.clone(),
         }
@@ -267,10 +311,10 @@ fn is_alone(node: NodeId, voters: &[BTreeSet<NodeId>]) -> bool {
     matches!(voters, [voters] if voters.len() == 1 && voters.contains(&node))
 }
 
-/// This node does not lead the group, or can't be sure of it.
+/// *Retry*: the group has no leader, or this node hears nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("this node does not lead the group")]
-pub(crate) struct NotLeading;
+#[error("it can't be known now whether this node's state is up to date")]
+pub(crate) struct NotRead;
 
 /// Watches whether this node leads.
 pub(crate) struct Leadership {

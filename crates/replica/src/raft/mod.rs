@@ -10,6 +10,7 @@
 //! - [`log`]: the log on disk.
 //! - [`state`]: applying, all of one batch in one write.
 //! - [`checkpoint`]: what lets the log be cut.
+//! - [`members`]: who belongs to a group, and who shall lead it.
 //! - [`network`]: the way to other nodes.
 //! - [`answer`]: how the outcome of a proposal comes back.
 
@@ -21,12 +22,18 @@ mod conformance;
 mod core;
 mod entry;
 mod log;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the steps that use it are on their way")
+)]
+mod members;
 mod network;
 mod state;
 
 pub use self::core::Stopped;
 pub(crate) use self::core::{Committed, Core, Leadership, Leading, NotCommitted, Pending};
 pub use config::Timing;
+pub(crate) use network::{MESSAGE_BYTES_MAX, Unanswered};
 
 use std::fmt;
 use std::sync::Arc;

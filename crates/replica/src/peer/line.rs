@@ -1,0 +1,116 @@
+//! Dialling one node, rarely while it does not answer.
+//!
+//! Every group that has a replica there asks for the connection again and again. What that costs
+//! must not depend on how many they are: after a failed dial the line rests for a while, and
+//! whoever asks meanwhile hears the same failure at once.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tonic::transport::Uri;
+use tower::Service;
+
+/// A dial that takes longer has failed.
+const DIAL_MAX: Duration = Duration::from_secs(2);
+
+/// How long a line rests after a failed dial: from the first, doubling, to the last. A node that
+/// is back is found so much later.
+const REST_MIN: Duration = Duration::from_millis(20);
+const REST_MAX: Duration = Duration::from_millis(200);
+
+/// The way to one node. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Line(Arc<Inner>);
+
+struct Inner {
+    /// `host:port`.
+    address: String,
+    dials: AtomicU64,
+    rest: Mutex<Rest>,
+}
+
+/// No dial before `until`.
+#[derive(Clone, Copy)]
+struct Rest {
+    until: Option<Instant>,
+    /// How long the next rest will be.
+    next: Duration,
+}
+
+impl Line {
+    pub(super) fn new(address: String) -> Self {
+        let rest = Rest {
+            until: None,
+            next: REST_MIN,
+        };
+        Line(Arc::new(Inner {
+            address,
+            dials: AtomicU64::new(0),
+            rest: Mutex::new(rest),
+        }))
+    }
+
+    pub(super) fn dials(&self) -> u64 {
+        self.0.dials.load(Ordering::Relaxed)
+    }
+
+    async fn dial(self) -> io::Result<TokioIo<TcpStream>> {
+        let resting = self
+            .rest()
+            .until
+            .is_some_and(|until| Instant::now() < until);
+        if resting {
+            return Err(io::Error::other("the node did not answer a moment ago"));
+        }
+        self.0.dials.fetch_add(1, Ordering::Relaxed);
+        let connected = timeout(DIAL_MAX, connect(&self.0.address)).await;
+        let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let mut rest = self.rest();
+        match connected {
+            Ok(stream) => {
+                rest.until = None;
+                rest.next = REST_MIN;
+                Ok(TokioIo::new(stream))
+            }
+            Err(failed) => {
+                rest.until = Some(Instant::now() + rest.next);
+                rest.next = REST_MAX.min(rest.next * 2);
+                Err(failed)
+            }
+        }
+    }
+
+    fn rest(&self) -> MutexGuard<'_, Rest> {
+        // Two plain fields: whatever they are, the line works.
+        self.0.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn connect(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+impl Service<Uri> for Line {
+    type Response = TokioIo<TcpStream>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        Box::pin(self.clone().dial())
+    }
+}

@@ -1,0 +1,57 @@
+//! The listener for nodes.
+
+use std::future::Future;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tonic::service::{InterceptorLayer, Routes};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+use super::stamp::Check;
+use super::{CONNECTION_WINDOW_BYTES, KEEPALIVE_EVERY, KEEPALIVE_WAIT, Peers, STREAM_WINDOW_BYTES};
+
+/// How long calls that are under way may take when the listener closes. Their streams end with
+/// the replicas, which stop before.
+const LAST_CALLS_MAX: Duration = Duration::from_secs(1);
+
+/// The listener for nodes failed.
+#[derive(Debug, Error)]
+#[error("the listener for other nodes failed")]
+pub struct ServeError(#[source] tonic::transport::Error);
+
+/// Answers the calls of other nodes until `shutdown` resolves.
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn serve(
+    listener: TcpListener,
+    routes: Routes,
+    peers: Peers,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let (close, closing) = oneshot::channel::<()>();
+    let serving = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
+        .http2_keepalive_timeout(Some(KEEPALIVE_WAIT))
+        .layer(InterceptorLayer::new(Check(peers)))
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(incoming, async move {
+            let _ = closing.await;
+        });
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        served = &mut serving => return served.map_err(ServeError),
+        () = shutdown => drop(close),
+    }
+    match tokio::time::timeout(LAST_CALLS_MAX, serving).await {
+        Ok(served) => served.map_err(ServeError),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,122 @@
+//! Who belongs to a group, and who shall lead it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use model::NodeId;
+use openraft::ChangeMembers;
+use openraft::async_runtime::WatchReceiver;
+use openraft::impls::EmptyNode;
+use thiserror::Error;
+use tokio::time::timeout;
+
+use super::{Core, Stopped};
+
+/// Entries that the next leader may lack when the present one hands over to it. They are on their
+/// way, and it waits for them before it campaigns.
+const HANDED_OVER_LAG_MAX: u64 = 64;
+
+/// Who belongs to a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Members {
+    /// The voters: one set, or the old and the new one while the new replaces the old.
+    pub(crate) voters: Vec<BTreeSet<NodeId>>,
+    /// Those that follow without a vote.
+    pub(crate) learners: BTreeSet<NodeId>,
+}
+
+/// *Unknown*: the group's members were not seen to change.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the members were not changed: {0}")]
+pub(crate) struct NotChanged(String);
+
+impl Core {
+    /// Who belongs to the group, by the last entry of this node's log that says so.
+    pub(crate) fn members(&self) -> Members {
+        let server = self.raft().server_metrics();
+        let server = server.borrow_watched();
+        let members = server.membership_config.membership();
+        Members {
+            voters: members.get_joint_config().clone(),
+            learners: members.learner_ids().collect(),
+        }
+    }
+
+    /// How many entries a node lacks of this leader's log. `None` when this node does not lead, or
+    /// has not heard of the other one yet.
+    pub(crate) fn lag(&self, node: NodeId) -> Option<u64> {
+        let metrics = self.raft().metrics();
+        let metrics = metrics.borrow_watched();
+        let matching = metrics.replication.as_ref()?.get(&node)?.as_ref()?;
+        Some(metrics.last_log_index?.saturating_sub(matching.index))
+    }
+
+    /// Lets a node follow without a vote.
+    ///
+    /// # Errors
+    /// [`NotChanged`].
+    pub(crate) async fn add_learner(&self, node: NodeId) -> Result<(), NotChanged> {
+        let added = self.raft().add_learner(node, EmptyNode::new(), false).await;
+        added.map(|_| ()).map_err(not_changed)
+    }
+
+    /// Replaces the voters. Each new one must be a learner, and close to the tip; old ones stay as
+    /// learners. Repeated after a change that stopped half-way, it completes that one.
+    ///
+    /// # Errors
+    /// [`NotChanged`].
+    pub(crate) async fn change_voters(&self, voters: BTreeSet<NodeId>) -> Result<(), NotChanged> {
+        let changed = self.raft().change_membership(voters, true).await;
+        changed.map(|_| ()).map_err(not_changed)
+    }
+
+    /// Lets a learner go.
+    ///
+    /// # Errors
+    /// [`NotChanged`].
+    pub(crate) async fn remove_learner(&self, node: NodeId) -> Result<(), NotChanged> {
+        let change = ChangeMembers::RemoveNodes(BTreeSet::from([node]));
+        let removed = self.raft().change_membership(change, true).await;
+        removed.map(|_| ()).map_err(not_changed)
+    }
+
+    /// Whether a node has all but the newest entries, so that it could take over at once.
+    pub(crate) fn is_at_tip(&self, node: NodeId) -> bool {
+        self.lag(node).is_some_and(|lag| lag <= HANDED_OVER_LAG_MAX)
+    }
+
+    /// Hands the leadership over to another voter, and answers whether that one leads within
+    /// `patience`.
+    ///
+    /// From the request on, this leader takes no more writes, and nothing gives it back its
+    /// place: if the other one does not take over, the group waits for an election. So a node
+    /// that is not at the tip is not asked.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(crate) async fn transfer_to(
+        &self,
+        node: NodeId,
+        patience: Duration,
+    ) -> Result<bool, Stopped> {
+        if self.leader() != Some(self.node()) || !self.is_at_tip(node) {
+            return Ok(false);
+        }
+        let asked = self.raft().trigger().transfer_leader(node).await;
+        asked.map_err(|fatal| self.stopped(fatal))?;
+        let mut server = self.raft().server_metrics();
+        let taken_over = async {
+            while server.borrow_watched().current_leader != Some(node) {
+                if server.changed().await.is_err() {
+                    return false;
+                }
+            }
+            true
+        };
+        Ok(timeout(patience, taken_over).await.unwrap_or(false))
+    }
+}
+
+fn not_changed(why: impl ToString) -> NotChanged {
+    NotChanged(why.to_string())
+}
