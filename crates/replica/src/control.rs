@@ -1,6 +1,7 @@
 //! The handle to the control group: the catalogue, to be read and changed.
 
 use engine::control::{Command, Reply};
+use model::NodeId;
 use store::StateView;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -51,6 +52,12 @@ impl ControlClient {
     #[must_use]
     pub fn view(&self) -> &StateView {
         self.core.view()
+    }
+
+    /// The node that leads the control group, as far as this one knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<NodeId> {
+        self.core.leader()
     }
 
     /// The index of the last entry that this node's catalogue has applied, and its changes.

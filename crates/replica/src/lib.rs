@@ -5,6 +5,7 @@
 //! - [`control`]: the handle to the control group.
 //! - `catalogue`: what a change of the catalogue means for the shards.
 //! - `groups`: the groups that have a replica here, and how other nodes reach them.
+//! - `members`: who belongs to which group: what the catalogue wants becomes so.
 //! - [`peer`]: the other nodes: how they are reached, and how their calls are answered.
 //! - `raft`: the one room that names openraft.
 //! - [`clock`]: the one place that reads a clock.
@@ -16,6 +17,7 @@ mod catalogue;
 pub mod clock;
 pub mod control;
 mod groups;
+mod members;
 pub mod peer;
 mod raft;
 pub mod replicas;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
-use engine::control::{self, Found};
-use model::GroupId;
+use engine::control::{self, Found, Founded};
+use model::{GroupId, NodeId};
 use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -18,12 +18,16 @@ use tracing::{info, warn};
 use crate::catalogue;
 use crate::clock::Clock;
 use crate::control::ControlClient;
-use crate::groups::{Groups, RaftService};
+use crate::groups::{Groups, RaftService, is_kept};
+use crate::members;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
 use crate::settings::Settings;
 use crate::shard::{ForwardRequest, Host, ShardClient, host};
 use crate::stopping::{Stop, Stopping};
+
+/// The node that a cluster is founded on.
+const FIRST_NODE: NodeId = NodeId(1);
 
 /// Why the replicas of a node were not founded or started.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -77,7 +81,7 @@ impl Replicas {
     }
 
     /// Starts every replica that the disk of a node holds which is a cluster by itself. Dead
-    /// letters go to `forwards`.
+    /// letters go to `forwards`. When this returns, the catalogue is current.
     ///
     /// # Errors
     /// [`StartError`]
@@ -88,10 +92,25 @@ impl Replicas {
         forwards: mpsc::Sender<ForwardRequest>,
     ) -> Result<Self, StartError> {
         let peers = Peers::none(settings.node);
-        Replicas::start_among(peers, settings, store, clock, forwards).await
+        let groups = Groups::new(settings, store.clone(), peers.clone());
+        match open_alone(&groups, &store).await {
+            Ok(control) => Ok(Replicas::run(
+                groups, control, peers, settings, store, clock, forwards,
+            )),
+            Err(error) => {
+                groups.shutdown().await;
+                Err(error)
+            }
+        }
     }
 
-    /// As [`Replicas::start`], for a node of a cluster with these peers.
+    /// Starts every replica that the disk of a node of a cluster holds. Other nodes must be able
+    /// to call [`Replicas::routes`] from then on: nothing can be decided without them, so that
+    /// this waits for nothing; [`Replicas::caught_up`] does.
+    ///
+    /// The disk of a node that was let into the cluster holds nothing yet. The control group's
+    /// leader sends it the catalogue, if this node knows where the others are or they know where
+    /// it is.
     ///
     /// # Errors
     /// [`StartError`]
@@ -102,14 +121,27 @@ impl Replicas {
         clock: Clock,
         forwards: mpsc::Sender<ForwardRequest>,
     ) -> Result<Self, StartError> {
-        let groups = Groups::new(settings, store.clone(), peers);
-        let control = match open_all(&groups, &store).await {
-            Ok(control) => control,
+        let groups = Groups::new(settings, store.clone(), peers.clone());
+        match open_among(&groups, &store).await {
+            Ok(control) => Ok(Replicas::run(
+                groups, control, peers, settings, store, clock, forwards,
+            )),
             Err(error) => {
                 groups.shutdown().await;
-                return Err(error);
+                Err(error)
             }
-        };
+        }
+    }
+
+    fn run(
+        groups: Groups,
+        control: Core,
+        peers: Peers,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        forwards: mpsc::Sender<ForwardRequest>,
+    ) -> Self {
         let stop = Stop::new();
         let mut tasks = JoinSet::new();
         let cores = groups.all();
@@ -132,15 +164,51 @@ impl Replicas {
             catalogue::catalogue(control.clone(), clock, shards.clone(), stop.ear());
         tasks.spawn(catalogue);
         tasks.spawn(cut_logs(settings.cut_log_every, groups.clone(), stop.ear()));
-        Ok(Replicas {
-            control: ControlClient::new(control.clone(), changes),
+        let control = ControlClient::new(control, changes);
+        tasks.spawn(members::keep(
+            groups.clone(),
+            control.clone(),
+            peers,
+            stop.ear(),
+        ));
+        Replicas {
+            control,
             shards,
             groups,
             settings,
             store,
             stop,
             tasks,
-        })
+        }
+    }
+
+    /// Waits until the catalogue on this node is as new as what any node has answered.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub async fn caught_up(&self) -> Result<(), Stopped> {
+        let control = self.control.core();
+        match control.caught_up().await {
+            Some(()) => Ok(()),
+            None => Err(control.until_stopped().await),
+        }
+    }
+
+    /// Hands over what this node leads and others could lead, before it stops. It goes on leading
+    /// groups that nobody takes within `patience`.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub async fn hand_over(&self, patience: Duration) -> Result<(), Stopped> {
+        members::hand_over(&self.groups, self.control.core(), patience).await
+    }
+
+    /// Who votes in a group, as far as this node's replica of it knows; nobody where it has none.
+    #[must_use]
+    pub fn voters(&self, group: GroupId) -> BTreeSet<NodeId> {
+        let core = self.groups.get(group);
+        let voters = core.map(|core| core.members().voters);
+        voters.into_iter().flatten().flatten().collect()
     }
 
     /// What other nodes may ask of this one: to be served to them by [`crate::peer::serve`].
@@ -199,27 +267,50 @@ impl Replicas {
     }
 }
 
-/// Opens every replica that the disk holds, and answers the control group's.
+/// Opens every replica of a node that is a cluster by itself, and answers the control group's.
 ///
 /// An empty or torn disk must never pass for a new node.
-async fn open_all(groups: &Groups, store: &Store) -> Result<Core, StartError> {
-    let held = store.groups()?;
-    if !held.contains(&GroupId::Control) {
+async fn open_alone(groups: &Groups, store: &Store) -> Result<Core, StartError> {
+    let control = open_held(groups, store)
+        .await?
+        .ok_or(StartError::NotFounded)?;
+    if !control.exists().await? {
         return Err(StartError::NotFounded);
     }
-    for group in held {
+    if control.caught_up().await.is_none() {
+        return Err(control.until_stopped().await.into());
+    }
+    check_held(groups, &control).await?;
+    Ok(control)
+}
+
+/// Opens every replica of one node of several, and answers the control group's.
+async fn open_among(groups: &Groups, store: &Store) -> Result<Core, StartError> {
+    let held = open_held(groups, store).await?;
+    let is_empty = match &held {
+        Some(control) => !control.exists().await?,
+        None => true,
+    };
+    // The cluster was founded on it, so that its disk can't be one of a node that was let in.
+    if is_empty && groups.node() == FIRST_NODE {
+        return Err(StartError::NotFounded);
+    }
+    Ok(groups.open(GroupId::Control).await?)
+}
+
+/// Opens every replica that the disk holds, and answers the control group's if it is among them.
+async fn open_held(groups: &Groups, store: &Store) -> Result<Option<Core>, StartError> {
+    for group in store.groups()? {
         groups.open(group).await?;
     }
-    let control = groups.open(GroupId::Control).await?;
-    check_founded(groups, &control).await?;
-    Ok(control)
+    Ok(groups.get(GroupId::Control))
 }
 
 /// Founds each group that is not founded yet, and last the cluster: with its first command it
 /// exists, and not before.
 async fn found_groups(groups: &Groups, clock: Clock, found: Found) -> Result<(), StartError> {
     let mut cores = Vec::new();
-    for group in found.groups().filter(|group| is_opened(*group)) {
+    for group in found.groups().filter(|group| is_kept(*group)) {
         let core = groups.open(group).await?;
         if !core.exists().await? {
             core.found(BTreeSet::from([groups.node()])).await?;
@@ -235,44 +326,37 @@ async fn found_groups(groups: &Groups, clock: Clock, found: Found) -> Result<(),
         }
     }
     let control = cores.first().expect("a cluster has a control group");
-    let command = Command::Control(control::Command::Found(found));
+    // With the cluster all its groups exist: an empty replica of one is a loss from then on.
+    let exist = cores.iter().map(|core| {
+        let group = core.group();
+        Command::Control(control::Command::Founded(Founded { group }))
+    });
+    let found = Command::Control(control::Command::Found(found));
     let entry = Proposal {
         at: clock.wall(),
-        commands: vec![command],
+        commands: std::iter::once(found).chain(exist).collect(),
     };
     let founded = control.propose(None, entry).await.await;
     match founded.as_deref() {
-        Ok([Outcome::Control(founded)]) if founded.reply == control::Reply::Done => Ok(()),
+        Ok([Outcome::Control(founded), ..]) if founded.reply == control::Reply::Done => Ok(()),
         Ok(_) => Err(StartError::AlreadyFounded),
         Err(_) => Err(control.until_stopped().await.into()),
     }
 }
 
-/// Checks that the disk holds a whole node.
-async fn check_founded(groups: &Groups, control: &Core) -> Result<(), StartError> {
-    if !control.exists().await? {
-        return Err(StartError::NotFounded);
-    }
-    if control.caught_up().await.is_none() {
-        return Err(control.until_stopped().await.into());
-    }
+/// Checks that the disk holds what only this node can have.
+async fn check_held(groups: &Groups, control: &Core) -> Result<(), StartError> {
     let placements = control::read::placements(control.view())?;
     if placements.is_empty() {
         return Err(StartError::NotFounded);
     }
-    let placed = placements.iter().map(|placement| placement.group);
-    for group in placed.filter(|group| is_opened(*group)) {
-        match groups.get(group) {
+    for placement in placements.iter().filter(|placement| placement.founded) {
+        match groups.get(placement.group) {
             Some(core) if core.exists().await? => {}
-            _ => return Err(StartError::Missing(group)),
+            _ => return Err(StartError::Missing(placement.group)),
         }
     }
     Ok(())
-}
-
-/// Whether a node has replicas of the group: nobody asks the registry groups anything yet.
-fn is_opened(group: GroupId) -> bool {
-    !matches!(group, GroupId::Registry(_))
 }
 
 fn is_shard(group: GroupId) -> bool {

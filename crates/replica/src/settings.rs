@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{GroupId, NodeId};
+use model::NodeId;
 
 use crate::raft::Timing;
 
@@ -11,10 +11,10 @@ use crate::raft::Timing;
 pub struct Settings {
     /// The node.
     pub node: NodeId,
-    /// The timing of the control group and of registry groups.
-    pub control: Timing,
-    /// The timing of shards.
-    pub shards: Timing,
+    /// The timing of groups whose voters are within one region.
+    pub within: Timing,
+    /// The timing of groups whose voters are in several regions, or not known yet.
+    pub across: Timing,
     /// How often the log is cut behind what is flushed. It lags by two such spans.
     pub cut_log_every: Duration,
     /// How long a shutdown waits for calls that were taken up before.
@@ -34,19 +34,20 @@ impl Settings {
         Settings::with(node, Timing::ZONE)
     }
 
-    /// The timing of a group.
-    pub(crate) fn timing(&self, group: GroupId) -> Timing {
-        match group {
-            GroupId::Control | GroupId::Registry(_) => self.control,
-            GroupId::Shard(_) => self.shards,
+    /// The settings of a node whose groups live within regions and across them.
+    #[must_use]
+    pub fn of_regions(node: NodeId) -> Self {
+        Settings {
+            across: Timing::REGION,
+            ..Settings::of_zone(node)
         }
     }
 
     fn with(node: NodeId, timing: Timing) -> Self {
         Settings {
             node,
-            control: timing,
-            shards: timing,
+            within: timing,
+            across: timing,
             cut_log_every: Duration::from_secs(5),
             drain_max: Duration::from_secs(5),
         }

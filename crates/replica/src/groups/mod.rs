@@ -6,16 +6,18 @@ mod service;
 
 pub(crate) use service::RaftService;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use engine::Fault;
+use engine::control::read;
 use futures::future::{join_all, select_all};
 use model::{GroupId, NodeId};
 use store::Store;
 use tokio::sync::{Mutex, watch};
 
 use crate::peer::Peers;
-use crate::raft::{Core, Stopped};
+use crate::raft::{Core, Stopped, Timing};
 use crate::settings::Settings;
 
 /// All replicas of this node, by group. Clones are the same.
@@ -34,6 +36,11 @@ struct Inner {
 
 /// The replicas at one moment.
 pub(crate) type Cores = Arc<BTreeMap<GroupId, Core>>;
+
+/// Whether nodes have replicas of the group: nobody asks the registry groups anything yet.
+pub(crate) fn is_kept(group: GroupId) -> bool {
+    !matches!(group, GroupId::Registry(_))
+}
 
 impl Groups {
     /// Holds no replica yet.
@@ -76,13 +83,36 @@ impl Groups {
             });
         }
         let Inner { store, peers, .. } = &*self.0;
-        let timing = self.0.settings.timing(group);
+        let timing = self.timing(group);
+        let timing = timing.map_err(|fault| Stopped {
+            group,
+            reason: fault.to_string(),
+        })?;
         let core = Core::open(group, self.node(), timing, store, peers).await?;
         core.campaign_if_alone().await?;
         self.0.cores.send_modify(|cores| {
             Arc::make_mut(cores).insert(group, core.clone());
         });
         Ok(core)
+    }
+
+    /// The timing of a group, by where its voters are. It stays until the node starts again.
+    fn timing(&self, group: GroupId) -> Result<Timing, Fault> {
+        let Inner {
+            settings, store, ..
+        } = &*self.0;
+        let catalogue = store.view(GroupId::Control)?;
+        let Some(placement) = read::placement(&catalogue, group)? else {
+            return Ok(settings.across);
+        };
+        let mut regions = BTreeSet::new();
+        for voter in placement.voters {
+            regions.insert(read::node(&catalogue, voter)?.map(|node| node.region));
+        }
+        Ok(match regions.len() {
+            1 => settings.within,
+            _ => settings.across,
+        })
     }
 
     /// The replicas, and those that are opened later.

@@ -27,6 +27,9 @@ use super::state::{State, UNPOISONED};
 use super::{Proposed, Types};
 use crate::peer::Peers;
 
+/// How long a read that could not be answered waits for another attempt.
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
 /// How long a read waits for what the leader says must be applied first.
 const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -224,14 +227,16 @@ impl Core {
             && applied.is_some_and(|applied| applied.term == term)
     }
 
-    /// As [`Core::read`], but waits for this node to lead. `None` when the replica has stopped.
+    /// As [`Core::read`], but tries until it can be known. `None` when the replica has stopped.
     pub(crate) async fn caught_up(&self) -> Option<()> {
-        let mut leadership = self.leadership();
+        let mut server = self.raft.server_metrics();
         loop {
-            let leading = leadership.begins(None).await?;
-            match self.read().await {
-                Ok(()) => return Some(()),
-                Err(NotRead) => leadership.ends(leading.term).await,
+            if self.read().await.is_ok() {
+                return Some(());
+            }
+            // A new leader is refused until a majority has heard of it, which nothing tells.
+            if let Ok(Err(_)) = timeout(READ_AGAIN_AFTER, server.changed()).await {
+                return None;
             }
         }
     }

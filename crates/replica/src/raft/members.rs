@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::NodeId;
-use openraft::ChangeMembers;
 use openraft::async_runtime::WatchReceiver;
 use openraft::impls::EmptyNode;
+use openraft::{ChangeMembers, Instant as _};
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -15,6 +15,9 @@ use super::{Core, Stopped};
 /// Entries that the next leader may lack when the present one hands over to it. They are on their
 /// way, and it waits for them before it campaigns.
 const HANDED_OVER_LAG_MAX: u64 = 64;
+
+/// A node that was heard of so lately is there. Heartbeats come several times in that.
+const HEARD_WITHIN: Duration = Duration::from_secs(1);
 
 /// Who belongs to a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,9 +83,22 @@ impl Core {
         removed.map(|_| ()).map_err(not_changed)
     }
 
-    /// Whether a node has all but the newest entries, so that it could take over at once.
+    /// Whether a node answers, and has all but the newest entries, so that it could take over at
+    /// once. In a group where nothing happens, a node that is gone lacks nothing either.
     pub(crate) fn is_at_tip(&self, node: NodeId) -> bool {
-        self.lag(node).is_some_and(|lag| lag <= HANDED_OVER_LAG_MAX)
+        self.is_heard(node) && self.lag(node).is_some_and(|lag| lag <= HANDED_OVER_LAG_MAX)
+    }
+
+    fn is_heard(&self, node: NodeId) -> bool {
+        let metrics = self.raft().metrics();
+        let metrics = metrics.borrow_watched();
+        let heard = metrics
+            .heartbeat
+            .as_ref()
+            .and_then(|heard| heard.get(&node).copied());
+        heard
+            .flatten()
+            .is_some_and(|at| at.elapsed() <= HEARD_WITHIN)
     }
 
     /// Hands the leadership over to another voter, and answers whether that one leads within

@@ -22,10 +22,6 @@ mod conformance;
 mod core;
 mod entry;
 mod log;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the steps that use it are on their way")
-)]
 mod members;
 mod network;
 mod state;
@@ -33,6 +29,7 @@ mod state;
 pub use self::core::Stopped;
 pub(crate) use self::core::{Committed, Core, Leadership, Leading, NotCommitted, Pending};
 pub use config::Timing;
+pub(crate) use members::Members;
 pub(crate) use network::{MESSAGE_BYTES_MAX, Unanswered};
 
 use std::fmt;

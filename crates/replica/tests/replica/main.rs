@@ -2,6 +2,7 @@
 
 mod batch;
 mod catalogue;
+mod cluster;
 mod delivery;
 mod founding;
 mod full;

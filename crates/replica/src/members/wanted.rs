@@ -1,0 +1,73 @@
+//! What the catalogue wants, as this node knows it.
+
+use std::collections::BTreeMap;
+
+use engine::Fault;
+use engine::control::{Node, NodeState, Placement, read};
+use engine::kv::View;
+use model::{GroupId, NodeId, RegionName};
+
+use crate::peer::{PeerAddress, Peers};
+
+/// Nodes, and where groups are wanted. Perhaps older than what other nodes know: to act on it
+/// must be right in any case, or be refused by the group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    nodes: BTreeMap<NodeId, Node>,
+    placements: BTreeMap<GroupId, Placement>,
+}
+
+impl Wanted {
+    /// Reads the catalogue.
+    ///
+    /// # Errors
+    /// [`Fault`] when it can't be read.
+    pub(super) fn read(catalogue: &dyn View) -> Result<Self, Fault> {
+        let nodes = read::nodes(catalogue)?;
+        let placements = read::placements(catalogue)?;
+        Ok(Wanted {
+            nodes: nodes.into_iter().map(|node| (node.id, node)).collect(),
+            placements: placements.into_iter().map(|it| (it.group, it)).collect(),
+        })
+    }
+
+    /// Where a group is wanted.
+    pub(super) fn placement(&self, group: GroupId) -> Option<&Placement> {
+        self.placements.get(&group)
+    }
+
+    /// All groups.
+    pub(super) fn placements(&self) -> impl Iterator<Item = &Placement> {
+        self.placements.values()
+    }
+
+    /// Whether a node takes part with all it has.
+    pub(super) fn is_active(&self, node: NodeId) -> bool {
+        let node = self.nodes.get(&node);
+        node.is_some_and(|node| node.state == NodeState::Active)
+    }
+
+    /// Whether a node is in a region.
+    pub(super) fn is_in(&self, node: NodeId, region: &RegionName) -> bool {
+        self.nodes
+            .get(&node)
+            .is_some_and(|node| node.region == *region)
+    }
+
+    /// Tells where the other nodes are.
+    pub(super) fn teach(&self, peers: &Peers) {
+        for node in self.nodes.values() {
+            match node.state {
+                NodeState::Removed => peers.forget(node.id),
+                _ => peers.learn(
+                    node.id,
+                    PeerAddress {
+                        name: node.name.clone(),
+                        address: node.peer_address.clone(),
+                        region: node.region.clone(),
+                    },
+                ),
+            }
+        }
+    }
+}
