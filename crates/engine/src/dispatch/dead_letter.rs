@@ -170,6 +170,8 @@ impl Dispatcher {
             true => self.leave_lane(step, letter),
             false => {
                 self.loose.remove(letter.message);
+                // One that an earlier leader delivered may have been read ahead meanwhile.
+                self.reader.settle(letter.message);
                 Ok(())
             }
         }

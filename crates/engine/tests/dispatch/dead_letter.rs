@@ -6,7 +6,7 @@ use engine::subscription::{DeadLetterPolicy, RetryPolicy, SubscriptionSettings};
 use model::{SubscriptionName, TopicName};
 use std::time::Duration;
 
-use crate::bench::{Bench, PLENTY, settings};
+use crate::bench::{Bench, PLENTY, SUB, settings};
 
 fn with_dead_letters(ordered: bool) -> SubscriptionSettings {
     SubscriptionSettings {
@@ -136,6 +136,33 @@ fn a_letter_of_unknown_fate_is_sent_again() {
     let (again, ..) = bench.forwards.remove(0);
     bench.forwarded(again, Forwarded::Stored);
     assert_eq!(bench.view.payloads(), 0);
+}
+
+#[test]
+fn a_dead_letter_that_an_earlier_leader_delivered_does_not_come_again() {
+    let mut bench = Bench::new(SubscriptionSettings {
+        exactly_once: true,
+        ..with_dead_letters(false)
+    });
+    bench.publish("", &["a", "b"]);
+    for _ in 1..5 {
+        let received = bench.pull(2);
+        bench.nack(&received);
+    }
+    let received = bench.pull(2);
+    bench.change_leader();
+    // The new leader reads both ahead, and then learns that one is dead.
+    bench.hold_offers = true;
+    let stream = bench.stream(PLENTY);
+    bench.nack(&received[..1]);
+    let (forward, ..) = bench.forwards.remove(0);
+    bench.forwarded(forward, Forwarded::Stored);
+    // From now on no log refuses to lease what is settled.
+    bench.attach(SUB, 2, with_dead_letters(false));
+    bench.hold_offers = false;
+    bench.answer_offers();
+    bench.pass_seconds(1);
+    assert_eq!(bench.texts(stream), [""; 0]);
 }
 
 #[test]

@@ -20,6 +20,14 @@ fn setting(name: &str, default: u64) -> u64 {
     value.map_or(default, |value| value.parse().expect("a number"))
 }
 
+/// Histories that once broke a promise.
+const FAILED_ONCE: [u64; 1] = [36_695];
+
+#[test]
+fn histories_that_once_failed() {
+    FAILED_ONCE.into_iter().for_each(history::play);
+}
+
 #[test]
 fn every_promise_holds_in_random_histories() {
     let first = setting("ORDERLY_MODEL_FIRST", 1);
