@@ -14,6 +14,7 @@ use crate::entry::Position;
 use crate::fault::WriteFault;
 use crate::group::Group;
 use crate::key::{self, Column};
+use crate::level::DiskLevel;
 
 /// How often the keeper looks at the disk and at the age of what is unflushed.
 const ROUND: Duration = Duration::from_secs(1);
@@ -84,11 +85,27 @@ impl Core {
         self.flush_state()
     }
 
+    /// Counts what was appended, and sees to a look at the free space when it is much.
+    pub(crate) fn look_if_much(&self, appended: usize) {
+        if self.space.is_due_after(appended as u64) {
+            self.flush.wake.notify_all();
+        }
+    }
+
     /// The loop of the thread that flushes by size and age and looks at the disk's free space.
     pub(crate) fn keep(&self) {
         let mut oldest = None;
         while self.next_round() {
             self.look_at_space();
+            if !self.space.is_flushable() {
+                continue;
+            }
+            if self.disk_level() > DiskLevel::Normal {
+                // A failure is noted, and stops every later write.
+                let _ = self.reclaim();
+                oldest = None;
+                continue;
+            }
             let bytes = self.flush.bytes.load(Ordering::Acquire);
             if bytes == 0 {
                 oldest = None;
@@ -101,6 +118,14 @@ impl Core {
                 oldest = None;
             }
         }
+    }
+
+    /// Makes room on a disk that has little: flushes what is written, lets go of what the flushed
+    /// state has let go of, and has the disk do so at once.
+    fn reclaim(&self) -> Result<(), WriteFault> {
+        self.flush_state()?;
+        let reclaimed = self.backend.reclaim();
+        reclaimed.map_err(|error| self.health.fail(&error))
     }
 
     /// From now on a thread runs [`Core::keep`].
@@ -117,7 +142,10 @@ impl Core {
     /// Waits for the next round of the keeper; false at the end.
     fn next_round(&self) -> bool {
         let closed = self.flush.closed.lock().expect("no holder panics");
-        let much = || self.flush.bytes.load(Ordering::Acquire) >= self.limits.flush_bytes;
+        let much = || {
+            let bytes = self.flush.bytes.load(Ordering::Acquire);
+            bytes >= self.limits.flush_bytes || self.space.is_due()
+        };
         if !*closed && !much() {
             let waited = self.flush.wake.wait_timeout(closed, ROUND);
             return !*waited.expect("no holder panics").0;

@@ -1,8 +1,8 @@
 //! How full the disk is, and the reserve that is given up so that it can be emptied.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use crate::backend::{Backend, DiskError};
+use crate::backend::{Backend, DiskError, DiskSpace};
 use crate::core::Core;
 use crate::settings::DiskMarks;
 
@@ -21,14 +21,43 @@ pub enum DiskLevel {
 pub(crate) struct Space {
     marks: DiskMarks,
     level: AtomicU8,
+    /// Whether what is in memory can be written.
+    flushable: AtomicBool,
+    /// Bytes that may yet be appended before the next look: on a small disk, a second is long.
+    unseen: AtomicU64,
 }
+
+/// The share of [`DiskMarks::high_free`] that is appended between two looks at the most.
+const LOOK_SHARE: u64 = 16;
 
 impl Space {
     pub(crate) fn new(marks: DiskMarks) -> Self {
         Space {
             marks,
             level: AtomicU8::new(DiskLevel::Normal as u8),
+            flushable: AtomicBool::new(true),
+            unseen: AtomicU64::new(0),
         }
+    }
+
+    /// Whether what is in memory can be written. If not, to try would end the node, while somebody
+    /// else may still make room.
+    pub(crate) fn is_flushable(&self) -> bool {
+        self.flushable.load(Ordering::Relaxed)
+    }
+
+    /// Whether enough was appended for another look.
+    pub(crate) fn is_due(&self) -> bool {
+        self.unseen.load(Ordering::Relaxed) == 0
+    }
+
+    /// The same, after so many bytes more.
+    pub(crate) fn is_due_after(&self, appended: u64) -> bool {
+        let left = |unseen: u64| Some(unseen.saturating_sub(appended));
+        let before = self
+            .unseen
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        before.is_ok_and(|before| before > 0 && before <= appended)
     }
 
     fn level(&self) -> DiskLevel {
@@ -62,10 +91,12 @@ impl DiskMarks {
     }
 }
 
-/// Looks at the free space: gives up the reserve on a full disk, sets it aside on one with room.
-fn settle(backend: &dyn Backend, marks: &DiskMarks) -> Result<DiskLevel, DiskError> {
-    let space = backend.space()?;
-    let marks = marks.within(space.size);
+/// Gives up the reserve on a full disk, sets it aside on one with room.
+fn settle(
+    backend: &dyn Backend,
+    space: DiskSpace,
+    marks: &DiskMarks,
+) -> Result<DiskLevel, DiskError> {
     let reserved = backend.reserve();
     let level = marks.level(space.free, reserved);
     let wanted = match level {
@@ -90,7 +121,18 @@ impl Core {
 
     /// Looks at the free space.
     pub(crate) fn look_at_space(&self) {
-        let level = match settle(&*self.backend, &self.space.marks) {
+        // Where the look fails, the next one is due by time.
+        self.space.unseen.store(u64::MAX, Ordering::Relaxed);
+        let settled = self.backend.space().and_then(|space| {
+            self.space
+                .flushable
+                .store(space.free > 0, Ordering::Relaxed);
+            let marks = self.space.marks.within(space.size);
+            let unseen = (marks.high_free / LOOK_SHARE).max(1);
+            self.space.unseen.store(unseen, Ordering::Relaxed);
+            settle(&*self.backend, space, &marks)
+        });
+        let level = match settled {
             Ok(level) => level,
             Err(error) => {
                 tracing::warn!(%error, "free space can't be watched over: the disk counts as full");

@@ -40,6 +40,7 @@ impl Core {
         self.make_room(&mut log);
         drop(log);
         self.writer.take_turn();
+        self.look_if_much(weight);
     }
 
     pub(crate) fn save_vote(&self, id: GroupId, vote: Bytes, done: Done) {

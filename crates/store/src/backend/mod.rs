@@ -25,7 +25,7 @@ pub(crate) struct DiskError(pub(crate) String);
 pub(crate) struct DiskSpace {
     /// All of it.
     pub(crate) size: u64,
-    /// What can still be written.
+    /// What can still be written, besides what is in memory and must be written too.
     pub(crate) free: u64,
 }
 
@@ -59,6 +59,10 @@ pub(crate) trait Backend: Reader + Send + Sync {
     /// Brings everything in [`Column::State`] to the disk, and before it all that was written to
     /// the other columns until now.
     fn flush_state(&self) -> Result<(), DiskError>;
+
+    /// Gives the room of deleted rows back to the disk, as far as it can be told without writing
+    /// much: what only has to be let go of goes now, what has to be moved goes later.
+    fn reclaim(&self) -> Result<(), DiskError>;
 
     /// How large the disk is, and how much of it can still be written.
     fn space(&self) -> Result<DiskSpace, DiskError>;

@@ -233,6 +233,11 @@ impl Backend for MemoryBackend {
         self.contents()?.flush_state()
     }
 
+    /// Rows that are deleted take no room here.
+    fn reclaim(&self) -> Result<(), DiskError> {
+        Ok(())
+    }
+
     fn space(&self) -> Result<DiskSpace, DiskError> {
         let contents = self.contents()?;
         Ok(DiskSpace {

@@ -3,6 +3,7 @@
 mod folder;
 mod open;
 mod options;
+mod room;
 mod torn_log;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::{Backend, DiskError, DiskSpace, Reader, Scan};
 use crate::key::Column;
 use crate::row::RawRow;
 use folder::Folder;
+use room::Relocation;
 
 pub(crate) use open::open;
 
@@ -24,6 +26,7 @@ pub(crate) use open::open;
 pub(crate) struct RocksBackend {
     db: DB,
     folder: Folder,
+    relocation: Relocation,
 }
 
 impl RocksBackend {
@@ -165,8 +168,15 @@ impl Backend for RocksBackend {
         Ok(self.db.flush_cf(&self.column(Column::State))?)
     }
 
+    fn reclaim(&self) -> Result<(), DiskError> {
+        self.let_go()
+    }
+
     fn space(&self) -> Result<DiskSpace, DiskError> {
-        Ok(self.folder.space()?)
+        let mut space = self.folder.space()?;
+        space.free = space.free.saturating_sub(self.owed()?);
+        self.relocate_within(space.free)?;
+        Ok(space)
     }
 
     fn reserve(&self) -> u64 {

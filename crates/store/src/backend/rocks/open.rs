@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rocksdb::{DB, ErrorKind, Options};
 
 use super::folder::{Files, Folder};
+use super::room::Relocation;
 use super::{RocksBackend, options, torn_log};
 use crate::backend::Backend;
 use crate::fault::OpenError;
@@ -31,10 +32,15 @@ pub(crate) fn open(settings: &Settings) -> Result<(Arc<dyn Backend>, Identity), 
         false => check_columns(&folder)?,
     }
     make_room(&folder, settings).map_err(|error| unusable(&folder, error))?;
-    let db = open_database(&folder, new, &settings.limits)?;
+    let size = folder
+        .space()
+        .map_err(|error| unusable(&folder, error))?
+        .size;
+    let db = open_database(&folder, new, size, &settings.limits)?;
     let backend: Arc<dyn Backend> = Arc::new(RocksBackend {
         db,
         folder: folder.clone(),
+        relocation: Relocation::default(),
     });
     let rows = Rows::new(backend.clone());
     let identity = start::identify(&*backend, &rows, path, &settings.start, named.as_ref())?;
@@ -100,9 +106,9 @@ fn make_room(folder: &Folder, settings: &Settings) -> io::Result<()> {
 }
 
 /// Opens the database; once more, if all that is wrong is that its last write was torn.
-fn open_database(folder: &Folder, new: bool, limits: &Limits) -> Result<DB, OpenError> {
+fn open_database(folder: &Folder, new: bool, size: u64, limits: &Limits) -> Result<DB, OpenError> {
     let open = |recovery| {
-        let options = options::database(new, recovery, limits);
+        let options = options::database(new, recovery, size, limits);
         DB::open_cf_descriptors(&options, folder.database(), options::columns(limits))
     };
     let error = match open(options::CUT_END) {

@@ -12,9 +12,18 @@ const MEBIBYTE: usize = 1024 * 1024;
 
 /// Write-ahead logs together; beyond it the column that holds the oldest one is flushed.
 const WAL_BYTES_MAX: u64 = 1024 * MEBIBYTE as u64;
+/// The same as a share of a small disk: what stands in a log stands in a table, too, before the
+/// log goes.
+const WAL_SHARE_MAX: u64 = 16;
 /// Below this a payload lies in a table; from here on in a blob file, so that compactions move
 /// references only. Half a page would cost more in look-ups than it saves.
 const BLOB_BYTES_MIN: u64 = 4 * 1024;
+
+/// Sixteenths of the blob files, the oldest, whose live payloads a compaction moves, so that the
+/// rest of the file goes. A compaction takes in all tables of this column if it has to, and with
+/// all of the files it would need as much room as everything that is stored. `room` lowers it on a
+/// disk that has less.
+pub(super) const RELOCATED_MAX: u8 = 4;
 
 /// Accepts that the last record of a write-ahead log is cut off by the end of the file.
 pub(super) const CUT_END: DBRecoveryMode = DBRecoveryMode::TolerateCorruptedTailRecords;
@@ -22,8 +31,13 @@ pub(super) const CUT_END: DBRecoveryMode = DBRecoveryMode::TolerateCorruptedTail
 /// drops what was acknowledged, without a word.
 pub(super) const ANY_END: DBRecoveryMode = DBRecoveryMode::PointInTime;
 
-/// Options of the whole database.
-pub(super) fn database(create: bool, recovery: DBRecoveryMode, limits: &Limits) -> Options {
+/// Options of the whole database, on a disk of so many bytes.
+pub(super) fn database(
+    create: bool,
+    recovery: DBRecoveryMode,
+    disk_bytes: u64,
+    limits: &Limits,
+) -> Options {
     let mut options = Options::default();
     options.create_if_missing(create);
     options.create_missing_column_families(create);
@@ -31,7 +45,7 @@ pub(super) fn database(create: bool, recovery: DBRecoveryMode, limits: &Limits) 
     options.set_wal_recovery_mode(recovery);
     options.set_track_and_verify_wals_in_manifest(true);
     options.set_db_write_buffer_size(limits.memtable_bytes);
-    options.set_max_total_wal_size(WAL_BYTES_MAX);
+    options.set_max_total_wal_size(WAL_BYTES_MAX.min(disk_bytes / WAL_SHARE_MAX));
     // Columns without a write-ahead log exclude recycled log files.
     options.set_recycle_log_file_num(0);
     options.set_max_background_jobs(background_jobs());
@@ -65,6 +79,7 @@ fn log(cache: &Cache) -> Options {
     let mut options = tables(cache);
     options.set_write_buffer_size(64 * MEBIBYTE);
     options.set_max_write_buffer_number(4);
+    compact_deleted(&mut options);
     options
 }
 
@@ -84,8 +99,9 @@ fn message(cache: &Cache) -> Options {
     options.set_min_blob_size(BLOB_BYTES_MIN);
     options.set_blob_compression_type(DBCompressionType::Lz4);
     options.set_enable_blob_gc(true);
-    options.set_blob_gc_age_cutoff(1.0);
+    options.set_blob_gc_age_cutoff(f64::from(RELOCATED_MAX) / 16.0);
     options.set_blob_gc_force_threshold(0.5);
+    compact_deleted(&mut options);
     options
 }
 
@@ -96,6 +112,15 @@ fn state(cache: &Cache, limits: &Limits) -> Options {
     options.set_write_buffer_size(2 * limits.flush_bytes.max(32 * MEBIBYTE));
     options.set_max_write_buffer_number(4);
     options
+}
+
+/// Compacts a table that mostly deletes, instead of waiting until others have gathered: nothing
+/// that it deletes leaves the disk before.
+fn compact_deleted(options: &mut Options) {
+    const WINDOW: usize = 1_000;
+    const DELETIONS: usize = 900;
+    const SHARE: f64 = 0.5;
+    options.add_compact_on_deletion_collector_factory(WINDOW, DELETIONS, SHARE);
 }
 
 fn tables(cache: &Cache) -> Options {
