@@ -6,8 +6,8 @@ use std::time::Duration;
 use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{
-    AcknowledgeRequest, ModifyAckDeadlineRequest, PublishRequest, PubsubMessage, PullRequest,
-    ReceivedMessage, Subscription, Topic,
+    AcknowledgeRequest, DeleteSubscriptionRequest, DeleteTopicRequest, ModifyAckDeadlineRequest,
+    PublishRequest, PubsubMessage, PullRequest, ReceivedMessage, Subscription, Topic,
 };
 use tokio::time::{Instant, timeout_at};
 use tonic::transport::{Channel, Endpoint};
@@ -84,6 +84,23 @@ impl Client {
         let mut subscriber = self.subscriber.clone();
         let created = subscriber.create_subscription(subscription).await?;
         Ok(created.into_inner())
+    }
+
+    /// Deletes a topic.
+    pub(crate) async fn delete_topic(&self, name: &str) {
+        let topic = name.to_owned();
+        let mut publisher = self.publisher.clone();
+        let deleted = publisher.delete_topic(DeleteTopicRequest { topic });
+        deleted.await.expect("the topic is deleted");
+    }
+
+    /// Deletes a subscription.
+    pub(crate) async fn delete_subscription(&self, name: &str) {
+        let subscription = name.to_owned();
+        let request = DeleteSubscriptionRequest { subscription };
+        let mut subscriber = self.subscriber.clone();
+        let deleted = subscriber.delete_subscription(request);
+        deleted.await.expect("the subscription is deleted");
     }
 
     /// Publishes in one request; the ids.

@@ -4,9 +4,13 @@
 mod byte_limits;
 mod client;
 mod dead_letter;
+#[path = "../../../store/tests/rig/disk.rs"]
+#[expect(dead_code, reason = "the store's tests use all of it")]
+mod disk;
 mod exactly_once;
 mod filters;
 mod first_nack;
+mod full_disk;
 mod long_names;
 mod mixed_keys;
 #[path = "../node/mod.rs"]

@@ -3,10 +3,11 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::time::Duration;
 
-use crate::node::{Node, serve, wait};
+use crate::node::Node;
+use crate::node::process::{serve, wait};
 
 /// How long a node may take to answer a browser.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -14,7 +15,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 #[test]
 fn a_second_node_keeps_its_hands_off_a_folder_in_use() {
     let node = Node::start();
-    let second = serve_until_end(node.folder.path());
+    let second = serve_until_end(&node.folder);
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(said.contains("in use"), "{said}");
@@ -69,10 +70,7 @@ fn a_browser_hears_that_it_is_well() {
 
 /// Runs a node that is expected to end by itself, and returns what it said.
 fn serve_until_end(folder: &Path) -> Output {
-    let mut child = serve(folder, 0)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
+    let mut child = serve(folder, 0).spawn().expect("the binary runs");
     wait(&mut child);
     child.wait_with_output().expect("the node is our child")
 }

@@ -6,5 +6,6 @@ mod crash;
 mod folder;
 mod load;
 #[path = "../node/mod.rs"]
+#[expect(dead_code, reason = "the cases use all of it")]
 mod node;
 mod recorder;
