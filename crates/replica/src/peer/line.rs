@@ -13,10 +13,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
+use model::NodeName;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tonic::transport::Uri;
 use tower::Service;
+
+use super::tls::Tls;
+use super::wan::far_away;
+use super::wire::{Carrier, Wire};
 
 /// A dial that takes longer has failed.
 const DIAL_MAX: Duration = Duration::from_secs(2);
@@ -31,10 +36,21 @@ const REST_MAX: Duration = Duration::from_millis(200);
 pub(super) struct Line(Arc<Inner>);
 
 struct Inner {
-    /// `host:port`.
-    address: String,
+    route: Route,
     dials: AtomicU64,
     rest: Mutex<Rest>,
+}
+
+/// How a node is dialled.
+pub(super) struct Route {
+    /// `host:port`.
+    pub(super) address: String,
+    /// Who must answer; any node of the cluster where it is not known.
+    pub(super) name: Option<NodeName>,
+    /// How far away it is made to be.
+    pub(super) one_way: Option<Duration>,
+    /// How the connection is secured.
+    pub(super) tls: Option<Tls>,
 }
 
 /// No dial before `until`.
@@ -46,13 +62,13 @@ struct Rest {
 }
 
 impl Line {
-    pub(super) fn new(address: String) -> Self {
+    pub(super) fn new(route: Route) -> Self {
         let rest = Rest {
             until: None,
             next: REST_MIN,
         };
         Line(Arc::new(Inner {
-            address,
+            route,
             dials: AtomicU64::new(0),
             rest: Mutex::new(rest),
         }))
@@ -62,7 +78,7 @@ impl Line {
         self.0.dials.load(Ordering::Relaxed)
     }
 
-    async fn dial(self) -> io::Result<TokioIo<TcpStream>> {
+    async fn dial(self) -> io::Result<TokioIo<Wire>> {
         let resting = self
             .rest()
             .until
@@ -71,7 +87,7 @@ impl Line {
             return Err(io::Error::other("the node did not answer a moment ago"));
         }
         self.0.dials.fetch_add(1, Ordering::Relaxed);
-        let connected = timeout(DIAL_MAX, connect(&self.0.address)).await;
+        let connected = timeout(DIAL_MAX, self.0.route.connect()).await;
         let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         let mut rest = self.rest();
         match connected {
@@ -94,15 +110,31 @@ impl Line {
     }
 }
 
-async fn connect(address: &str) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
-    stream.set_nodelay(true)?;
-    Ok(stream)
+impl Route {
+    async fn connect(&self) -> io::Result<Wire> {
+        let stream = TcpStream::connect(&self.address).await?;
+        // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
+        stream.set_nodelay(true)?;
+        match self.one_way {
+            None => self.secure(stream).await,
+            Some(one_way) => {
+                // To connect takes a round trip as well.
+                sleep(2 * one_way).await;
+                self.secure(far_away(stream, one_way)).await
+            }
+        }
+    }
+
+    async fn secure(&self, carrier: impl Carrier + 'static) -> io::Result<Wire> {
+        match &self.tls {
+            Some(tls) => tls.connect(carrier, self.name.as_ref()).await,
+            None => Ok(Wire::new(carrier, None)),
+        }
+    }
 }
 
 impl Service<Uri> for Line {
-    type Response = TokioIo<TcpStream>;
+    type Response = TokioIo<Wire>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 

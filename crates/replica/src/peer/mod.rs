@@ -4,22 +4,30 @@
 //! - [`line`]: dialling one node, rarely while it does not answer.
 //! - [`stamp`]: what every call says of its caller, and how it is checked.
 //! - [`serve`]: the listener for nodes.
+//! - [`wire`]: a connection, whatever it is made of.
+//! - [`tls`]: mutual TLS; [`identity`]: which node a certificate names.
+//! - [`wan`]: the distance between regions, emulated.
 
+mod identity;
 mod line;
 mod peers;
 mod serve;
 mod stamp;
+mod tls;
+mod wan;
+mod wire;
 
 pub use peers::{PeerAddress, Peers, Unreachable, Use};
 pub use serve::{ServeError, serve};
 pub use stamp::{Caller, PeerChannel};
+pub use tls::{InvalidTls, Tls};
 
 use std::time::Duration;
 
 use model::{NodeId, RegionName};
 
-/// What a node tells its peers of itself.
-#[derive(Clone, Debug)]
+/// What a node tells its peers of itself, and how it talks to them.
+#[derive(Clone)]
 pub struct Settings {
     /// The id of the cluster. Nodes of other clusters are refused.
     pub cluster: String,
@@ -27,6 +35,25 @@ pub struct Settings {
     pub node: NodeId,
     /// The region of this node.
     pub region: RegionName,
+    /// How long bytes take to nodes of other regions and back, each way, beyond what the network
+    /// does: a demonstration emulates distance.
+    pub wan_one_way: Option<Duration>,
+    /// How connections are secured; not at all without it.
+    pub tls: Option<Tls>,
+}
+
+impl Settings {
+    /// The settings of a node whose connections are not secured, on a network of its own.
+    #[must_use]
+    pub fn plain(cluster: String, node: NodeId, region: RegionName) -> Self {
+        Settings {
+            cluster,
+            node,
+            region,
+            wan_one_way: None,
+            tls: None,
+        }
+    }
 }
 
 /// Windows of HTTP/2: what may be on its way before the reader has taken it. Between regions a
@@ -38,3 +65,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 /// one: a network that eats packets tells nobody.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(2);
 const KEEPALIVE_WAIT: Duration = Duration::from_secs(4);
+
+#[cfg(test)]
+mod tests;

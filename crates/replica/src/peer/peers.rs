@@ -8,7 +8,7 @@ use model::{NodeId, NodeName, RegionName};
 use thiserror::Error;
 use tonic::transport::{Channel, Endpoint};
 
-use super::line::Line;
+use super::line::{Line, Route};
 use super::stamp::{PeerChannel, Stamp};
 use super::{
     CONNECTION_WINDOW_BYTES, KEEPALIVE_EVERY, KEEPALIVE_WAIT, STREAM_WINDOW_BYTES, Settings,
@@ -79,11 +79,8 @@ impl Peers {
     /// The peers of a node that is a cluster by itself: none.
     #[must_use]
     pub fn none(node: NodeId) -> Self {
-        Peers::new(Settings {
-            cluster: String::new(),
-            node,
-            region: RegionName::parse("alone").expect("a valid name"),
-        })
+        let region = RegionName::parse("alone").expect("a valid name");
+        Peers::new(Settings::plain(String::new(), node, region))
     }
 
     /// What this node says of itself.
@@ -101,10 +98,10 @@ impl Peers {
         match book.entry(node) {
             Entry::Occupied(known) if known.get().address == address => {}
             Entry::Occupied(mut known) => {
-                known.insert(Peer::new(address));
+                known.insert(self.peer(address));
             }
             Entry::Vacant(unknown) => {
-                unknown.insert(Peer::new(address));
+                unknown.insert(self.peer(address));
             }
         }
     }
@@ -128,7 +125,12 @@ impl Peers {
     /// A channel to whichever node listens at `host:port`, for a node that knows no other yet.
     #[must_use]
     pub fn channel_at(&self, address: &str) -> PeerChannel {
-        let line = Line::new(address.to_owned());
+        let line = Line::new(Route {
+            address: address.to_owned(),
+            name: None,
+            one_way: None,
+            tls: self.0.settings.tls.clone(),
+        });
         PeerChannel::new(channel(&line), self.0.stamp.clone())
     }
 
@@ -148,20 +150,30 @@ impl Peers {
         self.book().get(&node).map_or(0, |peer| peer.line.dials())
     }
 
-    fn book(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, Peer>> {
-        // Every change of the book is whole before anything can panic.
-        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a node is called that has this number, as far as is known.
+    pub(super) fn name(&self, node: NodeId) -> Option<NodeName> {
+        self.book().get(&node).map(|peer| peer.address.name.clone())
     }
-}
 
-impl Peer {
-    fn new(address: PeerAddress) -> Self {
-        let line = Line::new(address.address.clone());
+    fn peer(&self, address: PeerAddress) -> Peer {
+        let settings = &self.0.settings;
+        let is_far = address.region != settings.region;
+        let line = Line::new(Route {
+            address: address.address.clone(),
+            name: Some(address.name.clone()),
+            one_way: settings.wan_one_way.filter(|_| is_far),
+            tls: settings.tls.clone(),
+        });
         Peer {
             address,
             channels: std::array::from_fn(|_| channel(&line)),
             line,
         }
+    }
+
+    fn book(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeId, Peer>> {
+        // Every change of the book is whole before anything can panic.
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,21 +1,31 @@
 //! The listener for nodes.
 
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 
+use futures::StreamExt;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tonic::service::{InterceptorLayer, Routes};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tracing::warn;
 
 use super::stamp::Check;
+use super::tls::Tls;
+use super::wire::Wire;
 use super::{CONNECTION_WINDOW_BYTES, KEEPALIVE_EVERY, KEEPALIVE_WAIT, Peers, STREAM_WINDOW_BYTES};
 
 /// How long calls that are under way may take when the listener closes. Their streams end with
 /// the replicas, which stop before.
 const LAST_CALLS_MAX: Duration = Duration::from_secs(1);
+
+/// Connections that are being secured at once, and how long one may take.
+const HANDSHAKES_MAX: usize = 64;
+const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
 /// The listener for nodes failed.
 #[derive(Debug, Error)]
@@ -34,6 +44,11 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let tls = peers.settings().tls.clone();
+    let incoming = incoming
+        .map(move |stream| secured(tls.clone(), stream))
+        .buffer_unordered(HANDSHAKES_MAX)
+        .filter_map(|wire| std::future::ready(wire.map(Ok::<_, io::Error>)));
     let (close, closing) = oneshot::channel::<()>();
     let serving = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -50,8 +65,22 @@ pub async fn serve(
         served = &mut serving => return served.map_err(ServeError),
         () = shutdown => drop(close),
     }
-    match tokio::time::timeout(LAST_CALLS_MAX, serving).await {
+    match timeout(LAST_CALLS_MAX, serving).await {
         Ok(served) => served.map_err(ServeError),
         Err(_) => Ok(()),
     }
+}
+
+/// A connection that may be used. Whoever is no node is told nothing, and heard of in the log.
+async fn secured(tls: Option<Tls>, stream: io::Result<TcpStream>) -> Option<Wire> {
+    let wire = match (tls, stream) {
+        (None, Ok(stream)) => Ok(Wire::new(stream, None)),
+        (Some(tls), Ok(stream)) => {
+            let accepted = timeout(HANDSHAKE_MAX, tls.accept(stream)).await;
+            accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        }
+        (_, Err(failed)) => Err(failed),
+    };
+    wire.inspect_err(|error| warn!(%error, "a connection was refused"))
+        .ok()
 }

@@ -5,8 +5,9 @@ use tonic::metadata::{Ascii, MetadataMap, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
-use tonic::{Request, Status};
+use tonic::{Extensions, Request, Status};
 
+use super::wire::Proven;
 use super::{Peers, Settings};
 
 /// The id of the caller's cluster.
@@ -79,8 +80,31 @@ impl Interceptor for Check {
         }
         let node = text(metadata, NODE)?.parse();
         let node = NodeId(node.map_err(|_| refused(format!("{NODE} is not a number")))?);
+        self.check_proof(node, request.extensions())?;
         request.extensions_mut().insert(Caller { node });
         Ok(request)
+    }
+}
+
+impl Check {
+    /// Checks that the caller is the node whose number it says, by its certificate.
+    fn check_proof(&self, node: NodeId, extensions: &Extensions) -> Result<(), Status> {
+        let settings = self.0.settings();
+        if settings.tls.is_none() {
+            return Ok(());
+        }
+        let proven = extensions
+            .get::<Proven>()
+            .and_then(|proven| proven.0.as_ref());
+        let name = self.0.name(node);
+        match proven {
+            Some(proven) if proven.is(&settings.cluster, name.as_ref()) => Ok(()),
+            Some(proven) => Err(Status::unauthenticated(format!(
+                "the certificate of node {node} names {:?} of cluster {:?}",
+                proven.name, proven.cluster
+            ))),
+            None => Err(Status::unauthenticated("the caller proves nothing")),
+        }
     }
 }
 
@@ -105,11 +129,8 @@ mod tests {
     use super::*;
 
     fn peers(cluster: &str) -> Peers {
-        Peers::new(Settings {
-            cluster: cluster.to_owned(),
-            node: NodeId(7),
-            region: RegionName::parse("north").expect("a valid name"),
-        })
+        let region = RegionName::parse("north").expect("a valid name");
+        Peers::new(Settings::plain(cluster.to_owned(), NodeId(7), region))
     }
 
     fn stamped(cluster: &str) -> Request<()> {

@@ -54,11 +54,8 @@ impl Node {
 
     async fn start(listener: TcpListener, store: Store) -> Node {
         let node = store.identity().node;
-        let peers = Peers::new(peer::Settings {
-            cluster: CLUSTER.to_owned(),
-            node,
-            region: region(),
-        });
+        let cluster = CLUSTER.to_owned();
+        let peers = Peers::new(peer::Settings::plain(cluster, node, region()));
         let (forwards, _) = mpsc::channel(1);
         let settings = Settings::of_zone(node);
         let clock = Clock::machine();

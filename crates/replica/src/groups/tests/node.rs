@@ -147,11 +147,8 @@ impl Node {
         let store = Store::memory(&disk, store::Settings::new("memory", start), Pace::AtOnce);
         let store = store.expect("nobody else has the disk");
         let Identity { cluster, node } = store.identity().clone();
-        let peers = Peers::new(peer::Settings {
-            cluster,
-            node,
-            region: RegionName::parse("north").expect("a valid name"),
-        });
+        let region = RegionName::parse("north").expect("a valid name");
+        let peers = Peers::new(peer::Settings::plain(cluster, node, region));
         let groups = Groups::new(Settings::of_zone(node), store.clone(), peers.clone());
         let listener = TcpListener::bind(address)
             .await

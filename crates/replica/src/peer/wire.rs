@@ -1,0 +1,82 @@
+//! A connection with a peer, whatever it is made of.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::transport::server::Connected;
+
+use super::identity::Identity;
+
+/// What carries bytes both ways.
+pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Carrier for T {}
+
+/// A connection, and who is at its other end.
+pub(super) struct Wire {
+    carrier: Box<dyn Carrier>,
+    proven: Proven,
+}
+
+/// Who the other end has proven to be; nobody where connections are not secured.
+#[derive(Clone, Debug)]
+pub(super) struct Proven(pub(super) Option<Identity>);
+
+impl Wire {
+    pub(super) fn new(carrier: impl Carrier + 'static, identity: Option<Identity>) -> Self {
+        Wire {
+            carrier: Box::new(carrier),
+            proven: Proven(identity),
+        }
+    }
+}
+
+impl Connected for Wire {
+    type ConnectInfo = Proven;
+
+    fn connect_info(&self) -> Proven {
+        self.proven.clone()
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.carrier).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.carrier).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.carrier).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.carrier.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.carrier).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.carrier).poll_shutdown(context)
+    }
+}
