@@ -203,12 +203,12 @@ impl Replicas {
         members::hand_over(&self.groups, self.control.core(), patience).await
     }
 
-    /// Who votes in a group, as far as this node's replica of it knows; nobody where it has none.
+    /// Who votes in a group, as far as this node's replica of it knows: one set, or the old and
+    /// the new one while the new replaces the old. Nothing where it has no replica.
     #[must_use]
-    pub fn voters(&self, group: GroupId) -> BTreeSet<NodeId> {
+    pub fn voters(&self, group: GroupId) -> Vec<BTreeSet<NodeId>> {
         let core = self.groups.get(group);
-        let voters = core.map(|core| core.members().voters);
-        voters.into_iter().flatten().flatten().collect()
+        core.map(|core| core.members().voters).unwrap_or_default()
     }
 
     /// What other nodes may ask of this one: to be served to them by [`crate::peer::serve`].
