@@ -163,7 +163,7 @@ impl Replicas {
         let (changes, catalogue) =
             catalogue::catalogue(control.clone(), clock, shards.clone(), stop.ear());
         tasks.spawn(catalogue);
-        tasks.spawn(cut_logs(settings.cut_log_every, groups.clone(), stop.ear()));
+        tasks.spawn(cut_logs(settings, groups.clone(), stop.ear()));
         let control = ControlClient::new(control, changes);
         tasks.spawn(members::keep(
             groups.clone(),
@@ -364,12 +364,16 @@ fn is_shard(group: GroupId) -> bool {
 }
 
 /// Cuts the logs from time to time, until the node shuts down.
-async fn cut_logs(every: Duration, groups: Groups, mut stopping: Stopping) -> Result<(), Stopped> {
+async fn cut_logs(
+    settings: Settings,
+    groups: Groups,
+    mut stopping: Stopping,
+) -> Result<(), Stopped> {
     let cut = async {
         loop {
-            tokio::time::sleep(every).await;
+            tokio::time::sleep(settings.cut_log_every).await;
             for core in groups.all().values() {
-                core.cut_log().await?;
+                core.cut_log(settings.lag_max).await?;
             }
         }
     };

@@ -17,6 +17,9 @@ pub struct Settings {
     pub across: Timing,
     /// How often the log is cut behind what is flushed. It lags by two such spans.
     pub cut_log_every: Duration,
+    /// Entries that a leader keeps in its log for a replica that lags. One that lags more gets a
+    /// checkpoint instead, as does every one when the disk is filling up.
+    pub lag_max: u64,
     /// How long a shutdown waits for calls that were taken up before.
     pub drain_max: Duration,
 }
@@ -49,6 +52,7 @@ impl Settings {
             within: timing,
             across: timing,
             cut_log_every: Duration::from_secs(5),
+            lag_max: 20_000,
             drain_max: Duration::from_secs(5),
         }
     }

@@ -17,7 +17,7 @@ use store::Store;
 use tokio::sync::{Mutex, watch};
 
 use crate::peer::Peers;
-use crate::raft::{Core, Stopped, Timing};
+use crate::raft::{Core, Exports, Stopped, Timing};
 use crate::settings::Settings;
 
 /// All replicas of this node, by group. Clones are the same.
@@ -28,6 +28,7 @@ struct Inner {
     settings: Settings,
     store: Store,
     peers: Peers,
+    exports: Exports,
     /// Held while one is opened, so that no group is opened twice. False when the node shuts
     /// down: nothing is opened any more.
     open: Mutex<bool>,
@@ -49,6 +50,7 @@ impl Groups {
             settings,
             store,
             peers,
+            exports: Exports::default(),
             open: Mutex::new(true),
             cores: watch::Sender::default(),
         }))
@@ -82,13 +84,18 @@ impl Groups {
                 reason: "the node shuts down".to_owned(),
             });
         }
-        let Inner { store, peers, .. } = &*self.0;
+        let Inner {
+            store,
+            peers,
+            exports,
+            ..
+        } = &*self.0;
         let timing = self.timing(group);
         let timing = timing.map_err(|fault| Stopped {
             group,
             reason: fault.to_string(),
         })?;
-        let core = Core::open(group, self.node(), timing, store, peers).await?;
+        let core = Core::open(group, self.node(), timing, store, peers, exports).await?;
         core.campaign_if_alone().await?;
         self.0.cores.send_modify(|cores| {
             Arc::make_mut(cores).insert(group, core.clone());

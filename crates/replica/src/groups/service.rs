@@ -96,17 +96,22 @@ impl Raft for RaftService {
 
     async fn install_checkpoint(
         &self,
-        _request: Request<Streaming<cluster::CheckpointChunk>>,
+        request: Request<Streaming<cluster::CheckpointChunk>>,
     ) -> Result<Response<cluster::InstallReply>, Status> {
-        Err(Status::unimplemented("checkpoints do not travel yet"))
+        let mut chunks = request.into_inner();
+        let first = chunks.message().await?.unwrap_or_default();
+        let group = first.head.map_or(0, |head| head.group);
+        let core = self.core(group).await?;
+        let chunks = Box::pin(whole(first, chunks));
+        answered(core.install(chunks).await).map(Response::new)
     }
 }
 
 /// All requests of a stream, until it ends or breaks.
-fn whole(
-    first: cluster::AppendRequest,
-    requests: Streaming<cluster::AppendRequest>,
-) -> impl Stream<Item = cluster::AppendRequest> + Send + 'static {
+fn whole<T: Send + 'static>(
+    first: T,
+    requests: Streaming<T>,
+) -> impl Stream<Item = T> + Send + 'static {
     let rest = requests.map(|request| match request {
         Ok(request) => Some(request),
         Err(broken) => {
@@ -126,6 +131,7 @@ fn status(why: Unanswered) -> Status {
     match why {
         Unanswered::Malformed => Status::invalid_argument("this is not what replicas ask"),
         Unanswered::NotLeading => Status::failed_precondition("this node does not lead the group"),
+        Unanswered::NotInstalled(why) => Status::unavailable(why),
         Unanswered::Stopped(stopped) => Status::unavailable(stopped.to_string()),
     }
 }

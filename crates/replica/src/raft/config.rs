@@ -8,6 +8,9 @@ use openraft::{Config, SnapshotPolicy};
 
 /// Log entries in one message to a follower.
 const REPLICATED_ENTRIES_MAX: u64 = 300;
+/// How long a checkpoint may take from one node to another. It is no bound on what is waited for:
+/// connections that died are found out by other means.
+const CHECKPOINT_TAKES_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// How fast a group notices that its leader is gone. It follows from the round trip between the
 /// group's voters, so that it differs between classes of groups.
@@ -57,6 +60,7 @@ pub(super) fn config(group: GroupId, timing: Timing) -> Arc<Config> {
         election_timeout_min: millis(timing.election_min),
         election_timeout_max: millis(timing.election_max),
         max_payload_entries: REPLICATED_ENTRIES_MAX,
+        install_snapshot_timeout: millis(CHECKPOINT_TAKES_MAX),
         // Without it, a node that comes back from a partition deposes a healthy leader.
         enable_pre_vote: Some(true),
         // A leader that resumed its old term would count its deliveries from one again, and so

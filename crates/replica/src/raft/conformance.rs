@@ -2,8 +2,8 @@
 //!
 //! The suite cuts logs at will. Our store refuses to cut what its state has not applied, so the
 //! state is first brought there, as a checkpoint would have it. Left out are three kinds of test:
-//! those of checkpoints that travel, of a log that loses its first entry, and of a state that is
-//! behind the cut.
+//! those that hand a checkpoint from one state to another without a network between them, of a log
+//! that loses its first entry, and of a state that is behind the cut.
 
 use std::io;
 use std::sync::{Arc, Mutex};

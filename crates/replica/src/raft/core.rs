@@ -14,12 +14,13 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::errors::ClientWriteError;
 use openraft::metrics::RaftServerMetrics;
 use openraft::raft::ClientWriteResult;
-use store::{Position, StateView, Store};
+use store::{DiskLevel, Position, StateView, Store};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use super::answer::Answer;
+use super::checkpoint::{Exports, Holds};
 use super::config::{Timing, config};
 use super::log::Log;
 use super::network::Network;
@@ -86,6 +87,7 @@ impl Core {
         timing: Timing,
         store: &Store,
         peers: &Peers,
+        exports: &Exports,
     ) -> Result<Self, Stopped> {
         let stopped = |reason: &dyn ToString| Stopped {
             group,
@@ -100,6 +102,9 @@ impl Core {
         let network = Network {
             group,
             peers: peers.clone(),
+            store: store.clone(),
+            holds: Holds::default(),
+            exports: exports.clone(),
         };
         let raft = openraft::Raft::new(node, config, network.clone(), log, state).await;
         Ok(Core {
@@ -119,6 +124,10 @@ impl Core {
 
     pub(super) fn raft(&self) -> &openraft::Raft<Types, State> {
         &self.raft
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.network.store
     }
 
     /// The group's state on this node.
@@ -261,11 +270,12 @@ impl Core {
         self.applied.clone()
     }
 
-    /// Cuts the log behind the last checkpoint, and asks for the next one.
+    /// Cuts the log behind the last checkpoint, and asks for the next one. A leader keeps what
+    /// other replicas lack, if that is not more than `lag_max` entries.
     ///
     /// # Errors
     /// [`Stopped`].
-    pub(crate) async fn cut_log(&self) -> Result<(), Stopped> {
+    pub(crate) async fn cut_log(&self, lag_max: u64) -> Result<(), Stopped> {
         let cut = self
             .raft
             .metrics()
@@ -277,11 +287,31 @@ impl Core {
             return Ok(());
         }
         if let Some(checkpoint) = self.raft.watch_snapshot_progress().get() {
-            let purged = self.raft.trigger().purge_log(checkpoint.index).await;
+            let through = self.cut_through(checkpoint.index, lag_max);
+            let purged = self.raft.trigger().purge_log(through).await;
             purged.map_err(|fatal| self.stopped(fatal))?;
         }
         let asked = self.raft.trigger().snapshot().await;
         asked.map_err(|fatal| self.stopped(fatal))
+    }
+
+    /// Through which entry the log may be cut when `checkpoint` is the last one.
+    fn cut_through(&self, checkpoint: u64, lag_max: u64) -> u64 {
+        if self.store().disk_level() != DiskLevel::Normal {
+            return checkpoint;
+        }
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let lowest = metrics.purged.as_ref().map_or(0, |at| at.index);
+        let lowest = lowest.max(checkpoint.saturating_sub(lag_max));
+        let others = metrics
+            .replication
+            .iter()
+            .flat_map(|others| others.values());
+        let others = others.map(|matching| matching.as_ref().map_or(0, |at| at.index));
+        let lagging = others.filter(|index| (lowest..checkpoint).contains(index));
+        let held = self.network.holds.lowest();
+        lagging.chain(held).fold(checkpoint, u64::min)
     }
 
     /// Stops the replica. What is proposed but not applied stays unknown.

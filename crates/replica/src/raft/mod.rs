@@ -9,7 +9,7 @@
 //! - [`entry`]: log entries, as the store keeps them.
 //! - [`log`]: the log on disk.
 //! - [`state`]: applying, all of one batch in one write.
-//! - [`checkpoint`]: what lets the log be cut.
+//! - [`checkpoint`]: what lets the log be cut, and the state on its way between nodes.
 //! - [`members`]: who belongs to a group, and who shall lead it.
 //! - [`network`]: the way to other nodes.
 //! - [`answer`]: how the outcome of a proposal comes back.
@@ -28,6 +28,7 @@ mod state;
 
 pub use self::core::Stopped;
 pub(crate) use self::core::{Committed, Core, Leadership, Leading, NotCommitted, Pending};
+pub(crate) use checkpoint::Exports;
 pub use config::Timing;
 pub(crate) use members::Members;
 pub(crate) use network::{MESSAGE_BYTES_MAX, Unanswered};

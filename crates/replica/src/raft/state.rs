@@ -14,6 +14,7 @@ use openraft::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use store::{Applied, Position, StateView, Store};
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
 use super::checkpoint::{Builder, Checkpoint, Mark};
 use super::entry::{at, membership_from_store, membership_to_store, position};
@@ -32,8 +33,8 @@ pub(super) struct State {
     mark: Mark,
     /// A state that is going to be flushed, and then will be a checkpoint.
     unflushed: Option<Mark>,
-    /// The newest checkpoint.
-    checkpoint: Option<Mark>,
+    /// Whether there was a checkpoint, so that the log may have been cut.
+    checkpointed: bool,
     /// Tells how far the state has come, once it can be read.
     progress: watch::Sender<Option<Position>>,
     /// Held for each change, so that a reader can hold them up.
@@ -68,7 +69,7 @@ impl State {
             store,
             mark,
             unflushed: None,
-            checkpoint: None,
+            checkpointed: false,
             progress,
             changes,
         };
@@ -195,12 +196,12 @@ impl RaftStateMachine<Types> for State {
             return None;
         }
         let mark = std::mem::replace(due, present);
-        self.checkpoint = Some(mark.clone());
+        self.checkpointed = true;
         Some(Builder { mark, flush: None })
     }
 
     async fn get_snapshot_builder(&mut self) -> Builder {
-        self.checkpoint = Some(self.mark.clone());
+        self.checkpointed = true;
         Builder {
             mark: self.mark.clone(),
             flush: Some(self.store.clone()),
@@ -209,17 +210,36 @@ impl RaftStateMachine<Types> for State {
 
     async fn install_snapshot(
         &mut self,
-        _meta: &SnapshotMetaOf<Types>,
-        _checkpoint: Checkpoint,
+        meta: &SnapshotMetaOf<Types>,
+        checkpoint: Checkpoint,
     ) -> io::Result<()> {
-        // To take the mark without the rows would be to lose every message before it.
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "checkpoints do not travel between nodes",
-        ))
+        let Checkpoint::Arrived(sealed) = checkpoint else {
+            // To take the mark without the rows would be to lose every message before it.
+            return Err(io::Error::other(
+                "a checkpoint without rows was to be installed",
+            ));
+        };
+        let changes = self.changes.clone();
+        let switched = spawn_blocking(move || {
+            let _change = changes.lock().expect(UNPOISONED);
+            sealed.switch()
+        });
+        switched.await?.map_err(io::Error::other)?;
+        self.mark = Mark {
+            at: meta.last_log_id,
+            membership: meta.last_membership.clone(),
+        };
+        self.unflushed = None;
+        self.checkpointed = true;
+        self.progress
+            .send_replace(self.mark.at.as_ref().map(position));
+        Ok(())
     }
 
+    /// The present state, which is newer than any checkpoint that let the log be cut: the less is
+    /// left to be sent from the log.
     async fn get_current_snapshot(&mut self) -> io::Result<Option<SnapshotOf<Types, Checkpoint>>> {
-        Ok(self.checkpoint.clone().map(Mark::checkpoint))
+        let present = self.checkpointed.then(|| self.mark.clone());
+        Ok(present.map(Mark::checkpoint))
     }
 }

@@ -1,5 +1,6 @@
 //! Three nodes in one process, over loopback: a group of them lives through what nodes do.
 
+mod checkpoint;
 mod network;
 mod node;
 

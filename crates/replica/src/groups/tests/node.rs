@@ -6,11 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::command::{Command, Proposal};
 use engine::shard;
+use engine::subscription::SubscriptionSettings;
+use engine::table::run::referred_payload;
 use model::run::RunPayload;
 use model::{
     Epoch, GroupId, Incarnation, KeyHash, NodeId, NodeName, RegionName, ShardNumber, Timestamp,
 };
-use store::{Identity, MemoryDisk, Pace, Payloads, Start, Store};
+use store::{Digest, Identity, MemoryDisk, Pace, Payloads, Start, Store};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -86,9 +88,17 @@ pub(super) async fn leader_of(nodes: &[Node]) -> &Node {
 
 /// Publishes data through a leader, again while it can't, and answers the entry's index.
 pub(super) async fn commit(core: &Core, data: &str) -> u64 {
+    committed(core, publish(data)).await
+}
+
+async fn committed(core: &Core, command: shard::Command) -> u64 {
     let committed = async {
         loop {
-            let pending = core.propose(None, publish(data)).await;
+            let proposal = Proposal {
+                at: Timestamp(1),
+                commands: vec![Command::Shard(command.clone())],
+            };
+            let pending = core.propose(None, proposal).await;
             match pending.await {
                 Ok(_) => return core.applied().borrow().expect("it was applied").index,
                 // A leader that is new refuses until a majority has heard of it.
@@ -101,9 +111,27 @@ pub(super) async fn commit(core: &Core, data: &str) -> u64 {
     soon("a commit", committed).await
 }
 
-fn publish(data: &str) -> Proposal {
+/// Attaches a subscription, so that messages are kept, and answers the entry's index.
+pub(super) async fn attach(core: &Core) -> u64 {
+    let attach = shard::Attach {
+        topic: Incarnation(1),
+        subscription: Incarnation(2),
+        version: 1,
+        settings: SubscriptionSettings {
+            ordered: false,
+            exactly_once: false,
+            ack_deadline: Duration::from_secs(10),
+            filter: String::new(),
+            dead_letter: None,
+            retry: None,
+        },
+    };
+    committed(core, shard::Command::Attach(attach)).await
+}
+
+fn publish(data: &str) -> shard::Command {
     let payload = RunPayload::new(&[Bytes::copy_from_slice(data.as_bytes())]);
-    let publish = shard::Publish {
+    shard::Command::Publish(shard::Publish {
         topic: Incarnation(1),
         strand: KeyHash([0; 16]),
         keyed: false,
@@ -111,11 +139,7 @@ fn publish(data: &str) -> Proposal {
         count: 1,
         bytes: data.len() as u64,
         payload,
-    };
-    Proposal {
-        at: Timestamp(1),
-        commands: vec![Command::Shard(shard::Command::Publish(publish))],
-    }
+    })
 }
 
 /// The data in a node's log, without repetitions in a row.
@@ -170,6 +194,12 @@ impl Node {
         }
     }
 
+    /// Ends the node as `kill -9` does.
+    pub(super) async fn kill(self) -> Disk {
+        self.disk.end_process();
+        self.shut_down().await
+    }
+
     pub(super) async fn shut_down(self) -> Disk {
         let id = self.id();
         soon("the shutdown", self.groups.shutdown()).await;
@@ -214,6 +244,45 @@ impl Node {
         self.groups.open(GROUP).await.expect("the disk can be read")
     }
 
+    pub(super) fn store(&self) -> Store {
+        self.store.clone()
+    }
+
+    /// Bytes on the node's disk.
+    pub(super) fn used(&self) -> u64 {
+        self.disk.used()
+    }
+
+    /// The node's state as a number.
+    pub(super) fn digest(&self) -> Digest {
+        let digest = self.store.digest(GROUP, referred_payload);
+        let digest = digest.expect("the disk can be read");
+        digest.expect("something is applied")
+    }
+
+    /// Through which entry the node has cut its log.
+    pub(super) fn purged(&self) -> Option<u64> {
+        let bounds = self.store.log_bounds(GROUP);
+        let purged = bounds.expect("the disk can be read").purged;
+        purged.map(|at| at.index)
+    }
+
+    /// One step of cutting the log.
+    pub(super) async fn cut_log(&self, lag_max: u64) {
+        self.store.flush_state().expect("the disk is sound");
+        let cut = self.core().cut_log(lag_max).await;
+        cut.expect("the replica runs");
+    }
+
+    /// Cuts the log through an entry, whatever others lack.
+    pub(super) async fn cut_log_through(&self, index: u64) {
+        while self.purged() < Some(index) {
+            self.cut_log(0).await;
+            // sleep: a cut takes effect later, and nothing tells of it.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     fn leader(&self) -> Option<NodeId> {
         self.groups.get(GROUP).and_then(|core| core.leader())
     }
@@ -251,6 +320,11 @@ impl Node {
 }
 
 impl Disk {
+    /// Bytes on it.
+    pub(super) fn used(&self) -> u64 {
+        self.disk.used()
+    }
+
     /// Starts the node again, where it was before.
     pub(super) async fn start(self, others: &[Node]) -> Node {
         let node = Node::on(self.disk, Start::Existing, &self.address).await;

@@ -7,7 +7,7 @@
 //! on that error, and on no other.
 
 mod serve;
-mod wire;
+pub(super) mod wire;
 
 pub(crate) use serve::Unanswered;
 
@@ -27,11 +27,11 @@ use openraft::raft::{
 };
 use proto::cluster;
 use proto::cluster::raft_client::RaftClient;
-use store::Position;
+use store::{Position, Store};
 use tonic::Status;
 
 use super::Types;
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Exports, Holds};
 use crate::peer::{PeerChannel, Peers, Use};
 
 /// One message of entries. It holds what is read from the log at once, and one entry beyond.
@@ -46,14 +46,27 @@ const BACKOFF_MAX: Duration = Duration::from_millis(200);
 pub(super) struct Network {
     pub(super) group: GroupId,
     pub(super) peers: Peers,
+    /// For checkpoints: what is sent, what must stay for it, and how much is sent at once.
+    pub(super) store: Store,
+    pub(super) holds: Holds,
+    pub(super) exports: Exports,
 }
 
 /// The way to one replica.
 pub(super) struct Link {
-    network: Network,
-    target: NodeId,
-    /// Whether it carries signs of life only.
-    heartbeats: bool,
+    pub(super) network: Network,
+    pub(super) target: NodeId,
+    purpose: Purpose,
+}
+
+/// What a link carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Entries,
+    /// Signs of life only.
+    Heartbeats,
+    /// Checkpoints only, on a connection of their own.
+    Checkpoints,
 }
 
 type Failed = RPCError<Types>;
@@ -64,14 +77,22 @@ impl Network {
     /// leader answered before. `None` when that node can't tell: it does not lead.
     pub(super) async fn read_index(&self, leader: NodeId) -> Option<Position> {
         let group = self.group.to_number();
-        let mut client = self.client(leader).ok()?;
+        let mut client = self.client(leader, Use::Raft).ok()?;
         let request = cluster::ReadIndexRequest { group };
         let reply = client.read_index(request).await.ok()?;
         reply.into_inner().at.map(wire::position)
     }
 
-    fn client(&self, target: NodeId) -> Result<RaftClient<PeerChannel>, Failed> {
-        let channel = self.peers.channel(target, Use::Raft);
+    fn link(&self, target: NodeId, purpose: Purpose) -> Link {
+        Link {
+            network: self.clone(),
+            target,
+            purpose,
+        }
+    }
+
+    fn client(&self, target: NodeId, channel: Use) -> Result<RaftClient<PeerChannel>, Failed> {
+        let channel = self.peers.channel(target, channel);
         let channel = channel.map_err(|unknown| unreachable(&unknown))?;
         Ok(RaftClient::new(channel).max_encoding_message_size(MESSAGE_BYTES_MAX))
     }
@@ -81,25 +102,25 @@ impl RaftNetworkFactory<Types> for Network {
     type Network = Link;
 
     async fn new_client(&mut self, target: NodeId, _: &EmptyNode) -> Link {
-        Link {
-            network: self.clone(),
-            target,
-            heartbeats: false,
-        }
+        self.link(target, Purpose::Entries)
     }
 
     async fn new_heartbeat_client(&mut self, target: NodeId, _: &EmptyNode) -> Link {
-        Link {
-            network: self.clone(),
-            target,
-            heartbeats: true,
-        }
+        self.link(target, Purpose::Heartbeats)
+    }
+
+    async fn new_snapshot_client(&mut self, target: NodeId, _: &EmptyNode) -> Link {
+        self.link(target, Purpose::Checkpoints)
     }
 }
 
 impl Link {
-    fn client(&self) -> Result<RaftClient<PeerChannel>, Failed> {
-        self.network.client(self.target)
+    pub(super) fn client(&self) -> Result<RaftClient<PeerChannel>, Failed> {
+        let channel = match self.purpose {
+            Purpose::Entries | Purpose::Heartbeats => Use::Raft,
+            Purpose::Checkpoints => Use::Checkpoints,
+        };
+        self.network.client(self.target, channel)
     }
 
     fn wire(&self, request: AppendEntriesRequest<Types>) -> cluster::AppendRequest {
@@ -140,7 +161,7 @@ impl RaftNetworkV2<Types> for Link {
             let Some(first) = requests.next().await else {
                 return Ok(stream::empty().boxed());
             };
-            if self.heartbeats {
+            if self.purpose == Purpose::Heartbeats {
                 let appended = self.append(first).await;
                 return Ok(stream::once(std::future::ready(appended)).boxed());
             }
@@ -176,13 +197,14 @@ impl RaftNetworkV2<Types> for Link {
 
     async fn full_snapshot(
         &mut self,
-        _vote: VoteOf<Types>,
-        _snapshot: SnapshotOf<Types, Checkpoint>,
-        _cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
-        _option: RPCOption,
+        leader: VoteOf<Types>,
+        snapshot: SnapshotOf<Types, Checkpoint>,
+        cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
+        option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
-        let error = "checkpoints do not travel between nodes";
-        Err(openraft::errors::Unreachable::from_string(error).into())
+        let at = snapshot.meta.last_log_id;
+        let at = at.ok_or_else(|| unreachable(&"nothing was applied yet"))?;
+        self.send_checkpoint(leader, &at, cancel, option).await
     }
 
     async fn transfer_leader(
@@ -214,6 +236,6 @@ fn voted(
     wire::to_vote_response(reply).ok_or_else(|| unreachable(&"the answer to a candidate is empty"))
 }
 
-fn unreachable(why: &dyn ToString) -> Failed {
+pub(super) fn unreachable(why: &dyn ToString) -> Failed {
     openraft::errors::Unreachable::from_string(why.to_string()).into()
 }

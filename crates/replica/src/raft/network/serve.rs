@@ -21,6 +21,8 @@ pub(crate) enum Unanswered {
     Malformed,
     /// *Refused*: this node does not lead.
     NotLeading,
+    /// *Retry*: the checkpoint is not this replica's state.
+    NotInstalled(String),
     /// *Retry*: the replica on this node has stopped.
     Stopped(Stopped),
 }

@@ -32,7 +32,7 @@ fn log_id(position: cluster::LogPosition) -> LogId {
     at(self::position(position))
 }
 
-fn ballot(vote: &Vote) -> cluster::Ballot {
+pub(in crate::raft) fn ballot(vote: &Vote) -> cluster::Ballot {
     cluster::Ballot {
         term: vote.leader_id.term,
         node: vote.leader_id.voted_for.0,
@@ -40,7 +40,7 @@ fn ballot(vote: &Vote) -> cluster::Ballot {
     }
 }
 
-fn to_vote(ballot: cluster::Ballot) -> Vote {
+pub(in crate::raft) fn to_vote(ballot: cluster::Ballot) -> Vote {
     let node = NodeId(ballot.node);
     match ballot.committed {
         true => Vote::new_committed(ballot.term, node),

@@ -1,21 +1,39 @@
-//! What lets the log be cut: the mark up to which the state on disk has applied it.
+//! What lets the log be cut: the mark up to which the state on disk has applied it. And how the
+//! state gets to a replica for which the log was cut too early.
 //!
 //! The state has no log of its own: after a crash it is recovered by replay from the last flush.
 //! So openraft may hear of a checkpoint, and cut the log behind it, only when its state was
 //! flushed. Nothing is copied for it: the state itself is the checkpoint.
+//!
+//! - [`send`]: the state on its way to another node.
+//! - [`receive`]: on its way in.
+//! - [`hold`]: what must not be cut meanwhile.
+
+mod hold;
+mod receive;
+mod send;
+
+pub(super) use hold::Holds;
+pub(crate) use send::Exports;
 
 use std::io;
 
 use openraft::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::storage::RaftSnapshotBuilder;
-use store::{Position, Store};
+use store::{Position, Sealed, Store};
 
 use super::entry::position;
 use super::{LogId, Membership, Types};
 
-/// The rows of a checkpoint on their way to another node. There is no such way yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Checkpoint;
+/// The rows of a checkpoint.
+pub(super) enum Checkpoint {
+    /// The state on this node. Who sends it reads it then, perhaps further than its mark.
+    Here,
+    /// What came from the leader, on this node's disk.
+    Arrived(Sealed),
+    /// Not needed: this node's state is as far already.
+    Needless,
+}
 
 /// An applied entry, and who could vote there.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +55,7 @@ impl Mark {
                 last_log_id: self.at,
                 last_membership: self.membership,
             },
-            snapshot: Checkpoint,
+            snapshot: Checkpoint::Here,
         }
     }
 }
