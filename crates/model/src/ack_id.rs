@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
 
 use crate::{ClusterSecret, Epoch, Generation, Incarnation, KeyHash, MessageId, Term};
 
@@ -17,7 +18,7 @@ const TEXT_BYTES: usize = (BODY_BYTES + SIGNATURE_BYTES).div_ceil(3) * 4;
 const _: () = assert!(TEXT_BYTES <= crate::limits::ACK_ID_BYTES_MAX);
 
 /// A decoded ack id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AckId {
     /// The subscription that the message was delivered for.
     pub subscription: Incarnation,

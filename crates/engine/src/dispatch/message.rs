@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::run::RunPayload;
 use model::{AckId, ClientId, Incarnation, KeyHash, MessageId, SessionId, Timestamp, TopicName};
+use serde::{Deserialize, Serialize};
 
 use crate::shard;
 
@@ -21,7 +22,7 @@ pub struct ProposalId(pub u64);
 pub struct ForwardId(pub u64);
 
 /// Messages and bytes that a session may have outstanding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credit {
     /// Messages.
     pub messages: u32,
@@ -123,7 +124,7 @@ pub struct PublishRequest {
 }
 
 /// A client pulls.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenSession {
     /// The session.
     pub session: SessionId,
@@ -140,7 +141,7 @@ pub struct OpenSession {
 }
 
 /// How a session pulls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionKind {
     /// StreamingPull: messages of a key follow each other before the first is acknowledged.
     Stream,
@@ -254,13 +255,14 @@ pub enum Output {
 }
 
 /// One delivery on its way to a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     /// What the client acknowledges with.
     pub ack: AckId,
     /// When the message was published.
     pub published: Timestamp,
-    /// The encoded message as the publisher sent it.
+    /// The encoded message as the publisher sent it. It travels beside what is encoded.
+    #[serde(skip)]
     pub message: Bytes,
     /// One more than its failed attempts; zero without a dead-letter policy.
     pub delivery_attempt: u32,
@@ -279,7 +281,7 @@ pub enum PublishReply {
 }
 
 /// Why a publish stored nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refused {
     /// The topic was deleted.
     TopicClosed,
@@ -292,7 +294,7 @@ pub enum Refused {
 }
 
 /// What became of one ack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AckReply {
     /// It is durable (or, at least once, comes from a delivery that was superseded: no effect).
     Acknowledged,
@@ -306,7 +308,7 @@ pub enum AckReply {
 }
 
 /// What became of one change of a deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ModifyReply {
     /// Done; or, at least once, the lease was over and nothing happened.
     Modified,
@@ -315,10 +317,12 @@ pub enum ModifyReply {
 }
 
 /// Why a session is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// The subscription was deleted or detached, or never was attached here.
     NotAttached,
-    /// A stream with the same client id has taken over, or the leader steps down: open it again.
+    /// The leader steps down: open it again.
     Reopen,
+    /// A stream with the same client id has taken over.
+    TakenOver,
 }

@@ -37,7 +37,7 @@ impl Dispatcher {
             self.end_session(step, predecessor);
             step.out.push(Output::Ended {
                 session: predecessor,
-                why: Ended::Reopen,
+                why: Ended::TakenOver,
             });
         }
         self.sessions.insert(open.session, session);

@@ -71,7 +71,7 @@ fn a_stream_with_the_same_client_id_takes_over_its_predecessors_keys() {
     let received = bench.take(old);
     let others: Vec<_> = (0..5).map(|_| bench.stream(PLENTY)).collect();
     let new = bench.stream_of("client", PLENTY);
-    assert_eq!(bench.ended(old), Some(Ended::Reopen));
+    assert_eq!(bench.ended(old), Some(Ended::TakenOver));
     bench.publish("k", &["2"]);
     bench.pass_seconds(1);
     let got: Vec<_> = others
