@@ -15,7 +15,10 @@ const FILES: [&str; 2] = [
 ];
 
 /// The files that hold the services between nodes. Nothing of them is published to clients.
-const CLUSTER_FILES: [&str; 1] = ["orderly/cluster/v1/raft.proto"];
+const CLUSTER_FILES: [&str; 2] = [
+    "orderly/cluster/v1/forward.proto",
+    "orderly/cluster/v1/raft.proto",
+];
 
 /// The fields of `google.pubsub.v1` that our code carries encoded: see the
 /// crate's module `wire`.

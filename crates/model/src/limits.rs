@@ -129,3 +129,24 @@ pub const SHARDS_PER_REGION_MAX: u16 = 1_000;
 /// Shards that a cluster may ever have: their numbers are never reused, and are part of every
 /// message id.
 pub const SHARDS_MAX: u16 = u16::MAX - 1;
+
+/// A call whose caller sets no deadline is given up after this long.
+pub const CALL_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long before its caller's deadline a call is given up, so that the answer arrives.
+pub const CALL_WAIT_MARGIN: Duration = Duration::from_millis(250);
+/// Bytes of calls on their way to one other node, answered or not; beyond, callers wait.
+pub const LINK_CALLS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Calls that wait to be sent to one other node; beyond, callers wait.
+pub const LINK_CALLS_WAITING_MAX: usize = 16_384;
+/// Bytes that one frame between nodes gathers from what waits.
+pub const LINK_FRAME_BYTES: usize = 1024 * 1024;
+/// One frame between nodes: what it gathers, and a last part, which is at most one session's grant
+/// and the message that crosses it.
+pub const LINK_FRAME_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Frames that wait for the transport. More than one keeps it busy.
+pub const LINK_FRAMES_WAITING_MAX: usize = 4;
+/// How often each end of a link gives a sign of life.
+pub const LINK_BEAT_EVERY: Duration = Duration::from_millis(500);
+/// A link on which nothing was heard for this long is broken: its calls are answered with unknown,
+/// its sessions open themselves again elsewhere.
+pub const LINK_SILENCE_MAX: Duration = Duration::from_secs(2);

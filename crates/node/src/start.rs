@@ -107,7 +107,7 @@ impl Node {
         let replicas = Replicas::start(replica_settings, store, clock, forwards)
             .await
             .map_err(failed)?;
-        for shard in replicas.shards() {
+        for shard in replicas.shards().all().values() {
             // It fails only when a replica has stopped, which `run` reports.
             let _ = shard.serving().await;
         }
@@ -115,11 +115,7 @@ impl Node {
             node,
             secret(&replicas).map_err(failed)?,
             replicas.control().clone(),
-            replicas
-                .shards()
-                .iter()
-                .map(|shard| (shard.shard(), shard.clone()))
-                .collect(),
+            replicas.shards().clone(),
             clock.wall().0 / 1_000,
         );
         tokio::spawn(router.clone().forward_dead_letters(dead_letters));

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::Unavailable;
 use crate::clock::Clock;
 use crate::raft::{Committed, Core, NotCommitted, Pending, Stopped};
-use crate::shard::{CatalogueLogged, ShardClient};
+use crate::shard::{CatalogueLogged, Shards};
 use crate::stopping::Stopping;
 
 pub(crate) use missing::missing;
@@ -39,7 +39,7 @@ type ChangeAnswer = oneshot::Sender<Result<control::Reply, Unavailable>>;
 struct Catalogue {
     control: Core,
     clock: Clock,
-    shards: Vec<ShardClient>,
+    shards: Shards,
     /// Entries that are proposed, in order, and whose they are.
     proposed: VecDeque<(Vec<ChangeAnswer>, Pending)>,
 }
@@ -48,7 +48,7 @@ struct Catalogue {
 pub(crate) fn catalogue(
     control: Core,
     clock: Clock,
-    shards: Vec<ShardClient>,
+    shards: Shards,
     stopping: Stopping,
 ) -> (
     mpsc::Sender<Change>,
@@ -128,7 +128,7 @@ impl Catalogue {
     ) -> impl Future<Output = ()> + use<> {
         let mut logged: Vec<CatalogueLogged> = Vec::new();
         for effect in outcome.effects {
-            for shard in &self.shards {
+            for shard in self.shards.hosted() {
                 logged.push(shard.log_catalogue(effect.clone()).await);
             }
         }

@@ -32,5 +32,5 @@ pub use peer::Peers;
 pub use raft::{Stopped, Timing};
 pub use replicas::{Replicas, StartError};
 pub use settings::Settings;
-pub use shard::ShardClient;
+pub use shard::{ShardClient, Shards};
 pub use unavailable::Unavailable;

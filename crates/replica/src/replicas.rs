@@ -23,7 +23,7 @@ use crate::members;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
 use crate::settings::Settings;
-use crate::shard::{ForwardRequest, Host, ShardClient, host};
+use crate::shard::{ForwardRequest, Hosts, Links, Shards, Site};
 use crate::stopping::{Stop, Stopping};
 
 /// The node that a cluster is founded on.
@@ -52,7 +52,7 @@ pub enum StartError {
 /// The replicas of a node, at work.
 pub struct Replicas {
     control: ControlClient,
-    shards: Vec<ShardClient>,
+    shards: Shards,
     groups: Groups,
     settings: Settings,
     store: Store,
@@ -144,22 +144,17 @@ impl Replicas {
     ) -> Self {
         let stop = Stop::new();
         let mut tasks = JoinSet::new();
-        let cores = groups.all();
-        let shards = cores.values().filter(|core| is_shard(core.group()));
-        let shards: Vec<ShardClient> = shards
-            .map(|core| {
-                let (client, work) = host(Host {
-                    core: core.clone(),
-                    control: control.clone(),
-                    store: store.clone(),
-                    clock,
-                    forwards: forwards.clone(),
-                    stopping: stop.ear(),
-                });
-                tasks.spawn(work);
-                client
-            })
-            .collect();
+        let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
+        let hosts = Hosts::new(Site {
+            groups: groups.clone(),
+            control: control.clone(),
+            store: store.clone(),
+            clock,
+            forwards,
+            stopping: stop.ear(),
+            shards: shards.clone(),
+        });
+        tasks.spawn(hosts.work());
         let (changes, catalogue) =
             catalogue::catalogue(control.clone(), clock, shards.clone(), stop.ear());
         tasks.spawn(catalogue);
@@ -169,6 +164,7 @@ impl Replicas {
             groups.clone(),
             control.clone(),
             peers,
+            shards.clone(),
             stop.ear(),
         ));
         Replicas {
@@ -214,7 +210,7 @@ impl Replicas {
     /// What other nodes may ask of this one: to be served to them by [`crate::peer::serve`].
     #[must_use]
     pub fn routes(&self) -> Routes {
-        Routes::new(RaftService::server(self.groups.clone()))
+        Routes::new(RaftService::server(self.groups.clone())).add_service(self.shards.service())
     }
 
     /// The control group.
@@ -223,9 +219,9 @@ impl Replicas {
         &self.control
     }
 
-    /// The shards on this node, by number.
+    /// The shards, wherever they are led.
     #[must_use]
-    pub fn shards(&self) -> &[ShardClient] {
+    pub fn shards(&self) -> &Shards {
         &self.shards
     }
 
@@ -357,10 +353,6 @@ async fn check_held(groups: &Groups, control: &Core) -> Result<(), StartError> {
         }
     }
     Ok(())
-}
-
-fn is_shard(group: GroupId) -> bool {
-    matches!(group, GroupId::Shard(_))
 }
 
 /// Cuts the logs from time to time, until the node shuts down.

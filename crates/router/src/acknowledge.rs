@@ -8,6 +8,7 @@ use futures::future::join_all;
 use model::{AckId, Incarnation, ShardNumber, SubscriptionName};
 use replica::Unavailable;
 use thiserror::Error;
+use tokio::time::Instant;
 
 use crate::{ResolveError, Router};
 
@@ -26,7 +27,8 @@ pub enum AcknowledgeError {
 }
 
 impl Router {
-    /// Acknowledges deliveries; one reply for each id, in order.
+    /// Acknowledges deliveries; one reply for each id, in order. The caller waits until
+    /// `deadline`.
     ///
     /// # Errors
     /// [`AcknowledgeError`]; when refused, no id was processed.
@@ -34,17 +36,25 @@ impl Router {
         &self,
         name: &SubscriptionName,
         ids: Vec<AckId>,
+        deadline: Option<Instant>,
     ) -> Result<Vec<AckReply>, AcknowledgeError> {
         let subscription = self.check(name, ids.iter())?;
         let parts = by_shard(ids, |id| id);
         let calls = parts.into_iter().map(|(shard, (places, ids))| async move {
-            let shard = self.shard(shard).ok_or(Unavailable { unknown: false })?;
-            Ok((places, shard.acknowledge(subscription, ids).await?))
+            let shard = self
+                .shards()
+                .client(shard)
+                .ok_or(Unavailable { unknown: false })?;
+            Ok((
+                places,
+                shard.acknowledge(subscription, ids, deadline).await?,
+            ))
         });
         in_order(join_all(calls).await)
     }
 
     /// Lets leases end after the given time from now, zero being a nack; one reply for each id.
+    /// The caller waits until `deadline`.
     ///
     /// # Errors
     /// [`AcknowledgeError`]; when refused, no id was processed.
@@ -52,12 +62,19 @@ impl Router {
         &self,
         name: &SubscriptionName,
         ids: Vec<(AckId, Duration)>,
+        deadline: Option<Instant>,
     ) -> Result<Vec<ModifyReply>, AcknowledgeError> {
         let subscription = self.check(name, ids.iter().map(|(id, _)| id))?;
         let parts = by_shard(ids, |(id, _)| id);
         let calls = parts.into_iter().map(|(shard, (places, ids))| async move {
-            let shard = self.shard(shard).ok_or(Unavailable { unknown: false })?;
-            Ok((places, shard.modify_deadline(subscription, ids).await?))
+            let shard = self
+                .shards()
+                .client(shard)
+                .ok_or(Unavailable { unknown: false })?;
+            Ok((
+                places,
+                shard.modify_deadline(subscription, ids, deadline).await?,
+            ))
         });
         in_order(join_all(calls).await)
     }

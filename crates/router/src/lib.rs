@@ -11,13 +11,12 @@ pub mod publish;
 mod resolve;
 pub mod session;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use model::{ClusterSecret, NodeId, ShardNumber};
+use model::{ClusterSecret, NodeId};
 use replica::shard::ForwardRequest;
-use replica::{ControlClient, ShardClient};
+use replica::{ControlClient, Shards};
 use tokio::sync::mpsc;
 
 pub use publish::PublishError;
@@ -36,13 +35,13 @@ struct Inner {
     node: NodeId,
     secret: ClusterSecret,
     control: ControlClient,
-    shards: BTreeMap<ShardNumber, ShardClient>,
+    shards: Shards,
     sessions: AtomicU64,
     unkeyed: AtomicUsize,
 }
 
 impl Router {
-    /// A router over this node's groups.
+    /// A router over all shards, by this node's catalogue.
     ///
     /// `first_session` is greater than every session number that this node has used, over all of
     /// its restarts; the wall clock in microseconds will do.
@@ -51,13 +50,9 @@ impl Router {
         node: NodeId,
         secret: ClusterSecret,
         control: ControlClient,
-        shards: BTreeMap<ShardNumber, ShardClient>,
+        shards: Shards,
         first_session: u64,
     ) -> Self {
-        assert!(
-            !shards.is_empty(),
-            "a cluster is founded with at least one shard"
-        );
         Router {
             inner: Arc::new(Inner {
                 node,
@@ -80,6 +75,11 @@ impl Router {
     #[must_use]
     pub fn control(&self) -> &ControlClient {
         &self.inner.control
+    }
+
+    /// All shards, wherever they are led.
+    pub(crate) fn shards(&self) -> &Shards {
+        &self.inner.shards
     }
 
     /// Publishes the dead letters that the shards of this node hand over, until they are gone.

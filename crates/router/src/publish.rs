@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 
 use engine::Fault;
 use model::run::RunPayload;
-use model::{KeyHash, MessageId, ShardNumber, TopicName};
+use model::{KeyHash, MessageId, TopicName};
 use replica::ShardClient;
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::Router;
+use crate::{Router, ShardError, Unavailable};
 
 /// Why a publish was not answered with ids.
 #[derive(Debug, Error)]
@@ -42,38 +42,27 @@ impl Router {
         let topic = found.ok_or_else(|| PublishError::NotFound(topic.clone()))?;
         let strand = self.inner.secret.key_hash(topic, ordering_key);
         let keyed = !ordering_key.is_empty();
-        let shard = if keyed {
-            self.shard_of(strand)
-        } else {
-            self.shard_of_unkeyed()
+        let shard = match keyed {
+            true => self.shard_of(strand),
+            false => self.shard_of_unkeyed(),
         };
+        let shard = shard.ok_or(ShardError::Unavailable(Unavailable { unknown: false }))?;
         Ok(shard
             .publish(topic, strand, keyed, payload, deadline)
             .await?)
     }
 
     /// The shard of a key: spread by hash over the shards, the same for each message of the key.
-    fn shard_of(&self, strand: KeyHash) -> &ShardClient {
-        let hash = u128::from_be_bytes(strand.0) % self.inner.shards.len() as u128;
-        self.nth_shard(hash as usize)
+    fn shard_of(&self, strand: KeyHash) -> Option<ShardClient> {
+        let shards = self.shards().all();
+        let hash = u128::from_be_bytes(strand.0) % (shards.len() as u128).max(1);
+        shards.values().nth(hash as usize).cloned()
     }
 
     /// Messages without a key have no order: the shards take turns.
-    fn shard_of_unkeyed(&self) -> &ShardClient {
+    fn shard_of_unkeyed(&self) -> Option<ShardClient> {
+        let shards = self.shards().all();
         let turn = self.inner.unkeyed.fetch_add(1, Ordering::Relaxed);
-        self.nth_shard(turn % self.inner.shards.len())
-    }
-
-    fn nth_shard(&self, at: usize) -> &ShardClient {
-        self.inner
-            .shards
-            .values()
-            .nth(at)
-            .expect("less than the number of shards")
-    }
-
-    /// The client of a shard, if this node knows it.
-    pub(crate) fn shard(&self, number: ShardNumber) -> Option<&ShardClient> {
-        self.inner.shards.get(&number)
+        shards.values().nth(turn % shards.len().max(1)).cloned()
     }
 }

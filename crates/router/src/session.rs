@@ -3,18 +3,24 @@
 //! Each shard's leader delivers on its own; the session holds the client's credit (see
 //! [`crate::credit`]) and brings the deliveries together. The order within a key needs nothing
 //! more, since a key lives in one shard.
+//!
+//! Leaders come and go, and shards become more: the session opens itself at each leader that there
+//! is (see [`openings`]), and the client notices nothing. Each opening has a number of its own, so
+//! that what an earlier one still says, or gives back, counts for nothing.
 
-use std::collections::{BTreeMap, VecDeque};
+mod openings;
+
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::dispatch::{Credit, Delivered, Ended, OpenSession, SessionKind};
 use engine::subscription::SubscriptionSettings;
-use model::{AckId, ClientId, SessionId, ShardNumber, SubscriptionName};
-use replica::ShardClient;
-use replica::shard::{SessionChange, SessionEvent};
-use tokio::sync::mpsc;
+use model::{AckId, ClientId, Incarnation, SessionId, ShardNumber, SubscriptionName};
+use replica::shard::{SessionChange, SessionEvent, ShardClients};
+use tokio::sync::{mpsc, watch};
 
+use self::openings::Openings;
 use crate::credit::Ledger;
 use crate::{ResolveError, Router};
 
@@ -69,63 +75,41 @@ pub enum News {
 
 /// An open session. Dropping it closes it everywhere and returns what was not read.
 pub struct Session {
-    id: SessionId,
-    shards: BTreeMap<ShardNumber, ShardClient>,
+    router: Router,
+    name: SubscriptionName,
+    subscription: Incarnation,
+    shards: watch::Receiver<ShardClients>,
+    openings: Openings,
     ledger: Ledger,
     /// Decided and not told yet.
     grants: VecDeque<(ShardNumber, Credit)>,
-    /// Not bounded by itself; its volume is by the credit, see [`ShardClient::open_session`].
+    /// Not bounded by itself; its volume is by the credit, see
+    /// [`replica::ShardClient::open_session`].
     events: mpsc::UnboundedReceiver<SessionEvent>,
     unread: Vec<AckId>,
 }
 
 impl Session {
-    /// Opens the session at the leader of every shard.
-    async fn open(
-        open: OpenSession,
-        limit: Credit,
-        shards: BTreeMap<ShardNumber, ShardClient>,
-    ) -> Session {
-        let (sender, events) = mpsc::unbounded_channel();
-        let mut order: Vec<_> = shards.values().collect();
-        // Not always the same shard first: the first one to offer serves a Pull.
-        let first = open.session.number as usize % order.len().max(1);
-        order.rotate_left(first);
-        for shard in order {
-            shard.open_session(open.clone(), sender.clone()).await;
-        }
-        let id = open.session;
-        Session {
-            id,
-            shards,
-            ledger: Ledger::new(limit),
-            grants: VecDeque::new(),
-            events,
-            unread: Vec::new(),
-        }
-    }
-
     /// The next thing that the client should hear. Nothing is lost when the future is dropped.
     pub async fn next(&mut self) -> News {
         loop {
-            while let Some((shard, credit)) = self.grants.front() {
-                self.shards[shard].grant(self.id, *credit).await;
-                self.grants.pop_front();
-            }
-            let Some(event) = self.events.recv().await else {
-                return News::Ended(Ended::Reopen);
-            };
-            if let Some(news) = self.heard(event) {
-                return news;
+            self.tell_grants().await;
+            tokio::select! {
+                biased;
+                () = self.openings.progress() => {}
+                Ok(()) = self.shards.changed() => self.open_new(),
+                Some(event) = self.events.recv() => {
+                    if let Some(news) = self.heard(event) {
+                        return news;
+                    }
+                }
             }
         }
     }
 
     /// Changes the deadline of later deliveries.
-    pub async fn set_deadline(&self, ack_deadline: Duration) {
-        for shard in self.shards.values() {
-            shard.session_deadline(self.id, ack_deadline).await;
-        }
+    pub async fn set_deadline(&mut self, ack_deadline: Duration) {
+        self.openings.set_deadline(ack_deadline).await;
     }
 
     /// Marks deliveries as not received by the client: they are returned when the session closes.
@@ -133,8 +117,30 @@ impl Session {
         self.unread.extend(acks);
     }
 
+    /// Opens at every shard that is new.
+    fn open_new(&mut self) {
+        let shards = self.shards.borrow_and_update().clone();
+        self.openings.open_missing(&shards);
+    }
+
+    async fn tell_grants(&mut self) {
+        while let Some((shard, credit)) = self.grants.front() {
+            match self.openings.at(*shard) {
+                Some(at) => {
+                    at.grant(*credit).await;
+                    self.grants.pop_front();
+                }
+                // It has made its offer before the opening was seen to be done.
+                None => self.openings.progress().await,
+            }
+        }
+    }
+
     fn heard(&mut self, event: SessionEvent) -> Option<News> {
         let shard = event.shard;
+        if !self.openings.is_current(shard, event.session) {
+            return None;
+        }
         let news = match event.what {
             SessionChange::Offer { waiting } => {
                 self.ledger.offer(shard, waiting);
@@ -144,25 +150,64 @@ impl Session {
                 self.ledger.release(shard, credit);
                 None
             }
-            SessionChange::Deliver { deliveries, .. } => {
-                self.ledger.deliver(shard, weight(&deliveries));
-                (!deliveries.is_empty()).then_some(News::Deliveries(deliveries))
-            }
+            SessionChange::Deliver { deliveries, .. } => self.delivered(shard, deliveries),
             SessionChange::Properties {
                 exactly_once,
                 ordered,
-            } => Some(News::Properties {
-                exactly_once,
-                ordered,
-            }),
-            SessionChange::Ended { why } => {
-                self.ledger.forget(shard);
-                Some(News::Ended(why))
+            } => {
+                self.openings.succeeded(shard);
+                Some(News::Properties {
+                    exactly_once,
+                    ordered,
+                })
             }
+            SessionChange::Ended { why } => self.ended(shard, why),
         };
         self.grants
             .extend(std::iter::from_fn(|| self.ledger.grant()));
         news
+    }
+
+    /// Deliveries of a shard; none of them is from an older term than the session has seen.
+    fn delivered(&mut self, shard: ShardNumber, deliveries: Vec<Delivered>) -> Option<News> {
+        let term = |delivery: &Delivered| delivery.ack.generation.term;
+        if let Some(oldest) = deliveries.iter().map(term).min()
+            && !self.openings.follows(shard, oldest)
+        {
+            // A leader of the past. Its deliveries go back, and the session looks for the present
+            // one.
+            let acks = deliveries.iter().map(|delivery| delivery.ack).collect();
+            self.reopen(shard, acks);
+            return None;
+        }
+        self.ledger.deliver(shard, weight(&deliveries));
+        (!deliveries.is_empty()).then_some(News::Deliveries(deliveries))
+    }
+
+    /// The session is over in a shard: opened again, unless it is over everywhere.
+    fn ended(&mut self, shard: ShardNumber, why: Ended) -> Option<News> {
+        let over = match why {
+            Ended::TakenOver => true,
+            Ended::Reopen => false,
+            // Or the shard's leader knows less than this node of a subscription that is there.
+            Ended::NotAttached => !self.is_attached(),
+        };
+        self.reopen(shard, Vec::new());
+        over.then_some(News::Ended(why))
+    }
+
+    fn reopen(&mut self, shard: ShardNumber, returned: Vec<AckId>) {
+        self.ledger.forget(shard);
+        self.grants.retain(|(granted, _)| *granted != shard);
+        let client = self.shards.borrow().get(&shard).cloned();
+        let client = client.expect("a shard is never forgotten");
+        self.openings.reopen(&client, returned);
+    }
+
+    /// Whether the catalogue still has the subscription.
+    fn is_attached(&self) -> bool {
+        let found = self.router.subscription(&self.name);
+        found.is_ok_and(|found| found.incarnation == self.subscription)
     }
 }
 
@@ -178,20 +223,36 @@ impl Router {
     ) -> Result<(Session, SubscriptionSettings), ResolveError> {
         let subscription = self.subscription(name)?;
         let settings = subscription.settings;
-        let number = self.inner.sessions.fetch_add(1, Ordering::Relaxed);
         let at_each = OpenSession {
-            session: SessionId {
-                node: self.inner.node,
-                number,
-            },
+            session: self.session_id(),
             topic: subscription.topic,
             subscription: subscription.incarnation,
             kind: open.kind,
             ack_deadline: open.ack_deadline.unwrap_or(settings.ack_deadline),
             client: open.client,
         };
-        let session = Session::open(at_each, open.limit, self.inner.shards.clone()).await;
+        let (sender, events) = mpsc::unbounded_channel();
+        let mut session = Session {
+            router: self.clone(),
+            name: name.clone(),
+            subscription: subscription.incarnation,
+            shards: self.shards().watch(),
+            openings: Openings::new(self.clone(), at_each, sender),
+            ledger: Ledger::new(open.limit),
+            grants: VecDeque::new(),
+            events,
+            unread: Vec::new(),
+        };
+        session.open_new();
         Ok((session, settings))
+    }
+
+    /// A number that no session of this node has had.
+    fn session_id(&self) -> SessionId {
+        SessionId {
+            node: self.inner.node,
+            number: self.inner.sessions.fetch_add(1, Ordering::Relaxed),
+        }
     }
 }
 
@@ -204,18 +265,7 @@ impl Drop for Session {
                     .extend(deliveries.iter().map(|delivery| delivery.ack));
             }
         }
-        // Outside of a runtime the whole node is going away, and its sessions with it.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let (id, shards) = (self.id, std::mem::take(&mut self.shards));
-        let unread = std::mem::take(&mut self.unread);
-        runtime.spawn(async move {
-            for (number, shard) in shards {
-                let of_shard = unread.iter().filter(|ack| ack.message.shard() == number);
-                shard.close_session(id, of_shard.copied().collect()).await;
-            }
-        });
+        self.openings.close(std::mem::take(&mut self.unread));
     }
 }
 

@@ -89,7 +89,9 @@ impl Subscriber for SubscriberService {
         &self,
         request: Request<ModifyAckDeadlineRequest>,
     ) -> Result<Response<()>, Status> {
-        let done = acknowledge::modify_ack_deadline(&self.router, request.into_inner()).await;
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        let done = acknowledge::modify_ack_deadline(&self.router, request, timeout).await;
         Ok(Response::new(done?))
     }
 
@@ -97,9 +99,10 @@ impl Subscriber for SubscriberService {
         &self,
         request: Request<AcknowledgeRequest>,
     ) -> Result<Response<()>, Status> {
-        Ok(Response::new(
-            acknowledge::acknowledge(&self.router, request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        let done = acknowledge::acknowledge(&self.router, request, timeout).await;
+        Ok(Response::new(done?))
     }
 
     async fn pull(&self, request: Request<PullRequest>) -> Result<Response<PullResponse>, Status> {

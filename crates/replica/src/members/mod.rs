@@ -31,6 +31,7 @@ use crate::control::ControlClient;
 use crate::groups::Groups;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
+use crate::shard::Shards;
 use crate::stopping::Stopping;
 
 use founding::Founding;
@@ -58,6 +59,7 @@ struct Keeper {
     groups: Groups,
     control: ControlClient,
     peers: Peers,
+    shards: Shards,
     wanted: Wanted,
     founding: Founding,
     /// For groups that another node should lead: which, and since when.
@@ -72,12 +74,14 @@ pub(crate) async fn keep(
     groups: Groups,
     control: ControlClient,
     peers: Peers,
+    shards: Shards,
     mut stopping: Stopping,
 ) -> Result<(), Stopped> {
     let keeper = Keeper {
         groups,
         control,
         peers,
+        shards,
         wanted: Wanted::default(),
         founding: Founding::default(),
         better: BTreeMap::new(),
@@ -100,6 +104,7 @@ impl Keeper {
                 let wanted = Wanted::read(control.view());
                 self.wanted = wanted.map_err(|fault| control.stopped(fault))?;
                 self.wanted.teach(&self.peers);
+                self.shards.place(self.wanted.shards());
                 read = Some(at);
             }
             // What this node knew when it stopped may name groups that others have founded since.

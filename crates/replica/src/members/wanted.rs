@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::Fault;
 use engine::control::{Node, NodeState, Placement, read};
 use engine::kv::View;
-use model::{GroupId, NodeId, RegionName};
+use model::{GroupId, NodeId, RegionName, ShardNumber};
 
 use crate::peer::{PeerAddress, Peers};
 
@@ -39,6 +39,19 @@ impl Wanted {
     /// All groups.
     pub(super) fn placements(&self) -> impl Iterator<Item = &Placement> {
         self.placements.values()
+    }
+
+    /// All shards, each with its voters in the order in which to ask who leads: those at home
+    /// first, where the leader lives when all is well.
+    pub(super) fn shards(&self) -> impl Iterator<Item = (ShardNumber, Vec<NodeId>)> {
+        self.placements.values().filter_map(|placement| {
+            let GroupId::Shard(shard) = placement.group else {
+                return None;
+            };
+            let mut voters: Vec<NodeId> = placement.voters.iter().copied().collect();
+            voters.sort_by_key(|voter| !self.is_in(*voter, &placement.home));
+            Some((shard, voters))
+        })
     }
 
     /// Whether a node takes part with all it has.

@@ -224,6 +224,18 @@ impl Core {
         self.raft.server_metrics().borrow_watched().current_leader
     }
 
+    /// Waits until this node hears of another leader, or of none. Never ends when the replica has
+    /// stopped.
+    pub(crate) async fn leader_changes(&self) {
+        let mut server = self.raft.server_metrics();
+        let before = server.borrow_watched().current_leader;
+        while server.borrow_watched().current_leader == before {
+            if server.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Whether nothing can be committed but by this node, and it has applied what was answered
     /// before it led. What it answered since, it had applied.
     fn leads_alone(&self) -> bool {

@@ -1,28 +1,32 @@
-//! The handle to a shard whose leader is on this node.
+//! The handle to a shard, wherever its leader is.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::dispatch::{AckReply, Credit, ModifyReply, OpenSession, Refused};
-use engine::shard;
+use engine::dispatch::{AckReply, ModifyReply, OpenSession, Refused};
+use model::limits::{CALL_WAIT_MARGIN, CALL_WAIT_MAX};
 use model::run::RunPayload;
-use model::{AckId, Incarnation, KeyHash, MessageId, SessionId, ShardNumber};
+use model::{AckId, Incarnation, KeyHash, MessageId, ShardNumber};
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 
+use super::answer::Answer;
 use super::request::Request;
-use super::session::SessionEvent;
+use super::session::{SessionEvent, ShardSession};
+use super::way::{Target, Way};
 use crate::Unavailable;
 
-/// A shard on this node. Cheap to clone.
+/// A shard. Cheap to clone.
 ///
-/// Calls wait while [`model::limits::SHARD_WAITING_REQUESTS_MAX`] others do. A publish whose future
-/// is dropped before the leader took it up has no effect.
+/// A call goes to the shard's leader, on this node or another. While nobody leads it waits, and
+/// one that was certainly not done is sent again, until shortly before its deadline or for
+/// [`CALL_WAIT_MAX`]; so it never hangs. Calls wait too while
+/// [`model::limits::SHARD_WAITING_REQUESTS_MAX`] others do. A publish whose future is dropped
+/// before the leader took it up has no effect.
 #[derive(Clone, Debug)]
 pub struct ShardClient {
-    shard: ShardNumber,
-    requests: mpsc::Sender<Request>,
-    serving: watch::Receiver<bool>,
+    way: Arc<Way>,
 }
 
 /// Why a publish has no message ids.
@@ -36,60 +40,28 @@ pub enum PublishError {
     Unavailable(#[from] Unavailable),
 }
 
-/// A change of the catalogue on its way into a shard's log.
-pub(crate) struct CatalogueLogged {
-    answered: oneshot::Receiver<Result<(), Unavailable>>,
-    serving: watch::Receiver<bool>,
-}
-
-impl CatalogueLogged {
-    /// Waits until the change stands in the log ahead of any later publish.
-    ///
-    /// # Errors
-    /// [`Unavailable`] when the node shuts down.
-    pub(crate) async fn wait(mut self) -> Result<(), Unavailable> {
-        if let Ok(Ok(())) = self.answered.await {
-            return Ok(());
-        }
-        // A leadership that does not serve any more when it refuses is followed by one that
-        // compares its log with the catalogue before it serves.
-        match self.serving.wait_for(|serving| *serving).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Unavailable::UNKNOWN),
-        }
-    }
-}
-
 impl ShardClient {
-    pub(super) fn new(
-        shard: ShardNumber,
-        requests: mpsc::Sender<Request>,
-        serving: watch::Receiver<bool>,
-    ) -> Self {
-        ShardClient {
-            shard,
-            requests,
-            serving,
-        }
+    pub(super) fn new(way: Arc<Way>) -> Self {
+        ShardClient { way }
+    }
+
+    pub(super) fn way(&self) -> &Arc<Way> {
+        &self.way
     }
 
     /// The shard's number.
     #[must_use]
     pub fn shard(&self) -> ShardNumber {
-        self.shard
+        self.way.shard()
     }
 
-    /// Waits until the shard's leader serves on this node. It may have stopped again by the time
-    /// of the next call.
+    /// Waits until the shard's leader serves on this node, or another node is known to lead. It
+    /// may have stopped again by the time of the next call.
     ///
     /// # Errors
     /// [`Unavailable`] when the node shuts down.
     pub async fn serving(&self) -> Result<(), Unavailable> {
-        let mut serving = self.serving.clone();
-        match serving.wait_for(|serving| *serving).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Unavailable::NOT_DONE),
-        }
+        self.way.leads().await.ok_or(Unavailable::NOT_DONE)
     }
 
     /// Stores messages of one strand and answers the id of the first; the others count up.
@@ -105,16 +77,16 @@ impl ShardClient {
         payload: RunPayload,
         deadline: Option<Instant>,
     ) -> Result<MessageId, PublishError> {
-        let (answer, answered) = oneshot::channel();
-        let request = Request::Publish {
+        let deadline = given_up_at(deadline);
+        self.call(deadline, |answer| Request::Publish {
             topic,
             strand,
             keyed,
-            payload,
+            payload: payload.clone(),
             deadline,
             answer,
-        };
-        self.ask(request, answered).await?
+        })
+        .await
     }
 
     /// Acknowledges deliveries of one subscription and of this shard; one reply for each id.
@@ -125,14 +97,14 @@ impl ShardClient {
         &self,
         subscription: Incarnation,
         ids: Vec<AckId>,
+        deadline: Option<Instant>,
     ) -> Result<Vec<AckReply>, Unavailable> {
-        let (answer, answered) = oneshot::channel();
-        let request = Request::Acknowledge {
+        self.call(given_up_at(deadline), |answer| Request::Acknowledge {
             subscription,
-            ids,
+            ids: ids.clone(),
             answer,
-        };
-        self.ask(request, answered).await?
+        })
+        .await
     }
 
     /// Lets leases of one subscription end after the given times from now, zero being a nack; one
@@ -144,77 +116,108 @@ impl ShardClient {
         &self,
         subscription: Incarnation,
         ids: Vec<(AckId, Duration)>,
+        deadline: Option<Instant>,
     ) -> Result<Vec<ModifyReply>, Unavailable> {
-        let (answer, answered) = oneshot::channel();
-        let request = Request::ModifyDeadline {
+        self.call(given_up_at(deadline), |answer| Request::ModifyDeadline {
             subscription,
-            ids,
+            ids: ids.clone(),
             answer,
-        };
-        self.ask(request, answered).await?
+        })
+        .await
     }
 
-    /// Opens a pull. What happens to it arrives as `events`,
-    /// [`super::SessionChange::Ended`] last.
+    /// Opens a pull at the shard's leader, as soon as there is one. What happens to it arrives as
+    /// `events`, [`super::SessionChange::Ended`] last.
     pub async fn open_session(
         &self,
         open: OpenSession,
         events: mpsc::UnboundedSender<SessionEvent>,
-    ) {
-        let request = Request::OpenSession { open, events };
-        if let Err(mpsc::error::SendError(request)) = self.requests.send(request).await {
-            request.refuse(self.shard);
+    ) -> ShardSession {
+        let (shard, session) = (self.shard(), open.session);
+        let mut search = self.way.search();
+        loop {
+            let request = Request::OpenSession {
+                open: open.clone(),
+                events: events.clone(),
+            };
+            let Some(target) = search.next().await else {
+                request.refuse(shard);
+                return ShardSession::over(shard, session);
+            };
+            if target.send(shard, request).await.is_ok() {
+                return ShardSession::new(shard, session, target);
+            }
         }
     }
 
-    /// Answers an offer: so much may be sent to the session.
-    pub async fn grant(&self, session: SessionId, credit: Credit) {
-        self.tell(Request::Grant { session, credit }).await;
-    }
-
-    /// Changes the deadline of the session's later deliveries.
-    pub async fn session_deadline(&self, session: SessionId, ack_deadline: Duration) {
-        let request = Request::SessionDeadline {
-            session,
-            ack_deadline,
-        };
-        self.tell(request).await;
-    }
-
-    /// Ends a session. `returned` are deliveries that never reached the client.
-    pub async fn close_session(&self, session: SessionId, returned: Vec<AckId>) {
-        self.tell(Request::CloseSession { session, returned }).await;
-    }
-
-    /// Puts a change of the catalogue (Attach, Detach or CloseTopic) into the shard's log, ahead of
-    /// any publish that is called after this returns. The answer comes when it is applied.
-    ///
-    /// Where the shard has no leader now, the next one finds the change in the catalogue itself.
-    pub(crate) async fn log_catalogue(&self, command: shard::Command) -> CatalogueLogged {
-        let (answer, answered) = oneshot::channel();
-        // A request that can't be sent drops its answer, which is seen below.
-        let _ = self
-            .requests
-            .send(Request::Catalogue { command, answer })
-            .await;
-        CatalogueLogged {
-            answered,
-            serving: self.serving.clone(),
-        }
-    }
-
-    async fn ask<T>(
+    /// Makes a call until it is answered with more than that it was not done.
+    async fn call<T, E>(
         &self,
-        request: Request,
-        answered: oneshot::Receiver<T>,
-    ) -> Result<T, Unavailable> {
-        let sent = self.requests.send(request).await;
-        sent.map_err(|_| Unavailable::NOT_DONE)?;
-        answered.await.map_err(|_| Unavailable::UNKNOWN)
+        deadline: Instant,
+        request: impl Fn(Answer<Result<T, E>>) -> Request,
+    ) -> Result<T, E>
+    where
+        E: From<Unavailable> + Copy,
+        Option<Unavailable>: From<E>,
+    {
+        let attempts = async {
+            let mut search = self.way.search();
+            while let Some(target) = search.next().await {
+                let answer = self.attempt(&target, &request).await;
+                match answer.as_ref().err().map(|why| Option::from(*why)) {
+                    Some(Some(Unavailable { unknown: false })) => {}
+                    _ => {
+                        search.found(&target);
+                        return answer;
+                    }
+                }
+            }
+            Err(Unavailable::NOT_DONE.into())
+        };
+        match timeout_at(deadline, attempts).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Unavailable::UNKNOWN.into()),
+        }
     }
 
-    /// A leader that is gone has ended its sessions already: there is nobody to be told.
-    async fn tell(&self, request: Request) {
-        let _ = self.requests.send(request).await;
+    /// Makes a call once.
+    async fn attempt<T, E>(
+        &self,
+        target: &Target,
+        request: impl Fn(Answer<Result<T, E>>) -> Request,
+    ) -> Result<T, E>
+    where
+        E: From<Unavailable>,
+    {
+        let (answer, answered) = oneshot::channel();
+        let sent = target.send(self.shard(), request(Answer::here(answer)));
+        let called = sent.await.map_err(|_| Unavailable::NOT_DONE)?;
+        let answer = answered.await;
+        if let Some(called) = called {
+            called.answered();
+        }
+        answer.unwrap_or(Err(Unavailable::UNKNOWN.into()))
+    }
+}
+
+/// When a call is given up: so long before its caller's deadline that the answer arrives. Short
+/// deadlines leave a part of themselves as margin.
+fn given_up_at(deadline: Option<Instant>) -> Instant {
+    let now = Instant::now();
+    match deadline {
+        Some(deadline) => {
+            let left = deadline.saturating_duration_since(now);
+            now + (left - CALL_WAIT_MARGIN.min(left / 8))
+        }
+        None => now + CALL_WAIT_MAX,
+    }
+}
+
+impl From<PublishError> for Option<Unavailable> {
+    fn from(why: PublishError) -> Self {
+        match why {
+            PublishError::Refused(_) => None,
+            PublishError::Unavailable(why) => Some(why),
+        }
     }
 }

@@ -6,8 +6,8 @@ use store::Store;
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
-use super::client::ShardClient;
 use super::forward::ForwardRequest;
+use super::local::LocalShard;
 use super::shell::{End, Shell, Surroundings};
 use crate::clock::Clock;
 use crate::raft::{Core, Leadership, Leading, Stopped};
@@ -32,18 +32,13 @@ pub(crate) struct Host {
 ///
 /// # Panics
 /// When the group is not a shard.
-pub(crate) fn host(
-    host: Host,
-) -> (
-    ShardClient,
-    impl Future<Output = Result<(), Stopped>> + Send,
-) {
+pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), Stopped>> + Send) {
     let (sender, requests) = mpsc::channel(SHARD_WAITING_REQUESTS_MAX);
     let (serving, served) = watch::channel(false);
     let GroupId::Shard(shard) = host.core.group() else {
         panic!("{} is not a shard", host.core.group());
     };
-    let client = ShardClient::new(shard, sender, served);
+    let local = LocalShard::new(shard, host.core.clone(), sender, served);
     let around = Surroundings {
         shard,
         catalogue: host.control.view().clone(),
@@ -55,7 +50,7 @@ pub(crate) fn host(
         serving,
         stopping: host.stopping,
     };
-    (client, work(around, host.control))
+    (local, work(around, host.control))
 }
 
 async fn work(mut around: Surroundings, control: Core) -> Result<(), Stopped> {

@@ -6,17 +6,21 @@ use engine::dispatch::{AckReply, Credit, Ended, ModifyReply, OpenSession};
 use engine::shard;
 use model::run::RunPayload;
 use model::{AckId, Incarnation, KeyHash, MessageId, SessionId, ShardNumber};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::answer::Answer;
 use super::client::PublishError;
 use super::session::{SessionChange, SessionEvent};
 use crate::Unavailable;
 
-/// Where the answer to a publish goes.
-pub(super) type PublishAnswer = oneshot::Sender<Result<MessageId, PublishError>>;
-/// Where any other answer goes.
-pub(super) type Answer<T> = oneshot::Sender<Result<T, Unavailable>>;
+/// What a publish is answered with.
+pub(super) type Published = Result<MessageId, PublishError>;
+/// What acks are answered with.
+pub(super) type Acknowledged = Result<Vec<AckReply>, Unavailable>;
+/// What changes of deadlines are answered with.
+pub(super) type Modified = Result<Vec<ModifyReply>, Unavailable>;
 /// Where a session listens.
 ///
 /// It is not bounded by itself because its volume is: at most one offer and one delivery of a
@@ -24,7 +28,8 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, Unavailable>>;
 /// some of what was granted, and the rest happens once or with a change of the catalogue.
 pub(super) type SessionEvents = mpsc::UnboundedSender<SessionEvent>;
 
-/// One call of [`super::ShardClient`]; the fields are its arguments.
+/// One call of [`super::ShardClient`], of [`super::ShardSession`] or, the one with a catalogue
+/// command, of [`super::LocalShard`]; the fields are its arguments.
 #[derive(Debug)]
 pub(super) enum Request {
     Publish {
@@ -32,39 +37,39 @@ pub(super) enum Request {
         strand: KeyHash,
         keyed: bool,
         payload: RunPayload,
-        deadline: Option<Instant>,
-        answer: PublishAnswer,
+        deadline: Instant,
+        answer: Answer<Published>,
     },
     Acknowledge {
         subscription: Incarnation,
         ids: Vec<AckId>,
-        answer: Answer<Vec<AckReply>>,
+        answer: Answer<Acknowledged>,
     },
     ModifyDeadline {
         subscription: Incarnation,
         ids: Vec<(AckId, Duration)>,
-        answer: Answer<Vec<ModifyReply>>,
+        answer: Answer<Modified>,
     },
     Catalogue {
         command: shard::Command,
-        answer: Answer<()>,
+        answer: oneshot::Sender<()>,
     },
     OpenSession {
         open: OpenSession,
         events: SessionEvents,
     },
-    Grant {
+    Session {
         session: SessionId,
-        credit: Credit,
+        say: Say,
     },
-    SessionDeadline {
-        session: SessionId,
-        ack_deadline: Duration,
-    },
-    CloseSession {
-        session: SessionId,
-        returned: Vec<AckId>,
-    },
+}
+
+/// What an open session says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Say {
+    Grant { credit: Credit },
+    Deadline { ack_deadline: Duration },
+    Close { returned: Vec<AckId> },
 }
 
 impl Request {
@@ -72,27 +77,23 @@ impl Request {
     pub(super) fn refuse(self, shard: ShardNumber) {
         let unavailable = Unavailable::NOT_DONE;
         match self {
-            Request::Publish { answer, .. } => {
-                let _ = answer.send(Err(unavailable.into()));
-            }
-            Request::Acknowledge { answer, .. } => {
-                let _ = answer.send(Err(unavailable));
-            }
-            Request::ModifyDeadline { answer, .. } => {
-                let _ = answer.send(Err(unavailable));
-            }
-            Request::Catalogue { answer, .. } => {
-                let _ = answer.send(Err(unavailable));
-            }
-            Request::OpenSession { events, .. } => {
+            Request::Publish { answer, .. } => answer.send(Err(unavailable.into())),
+            Request::Acknowledge { answer, .. } => answer.send(Err(unavailable)),
+            Request::ModifyDeadline { answer, .. } => answer.send(Err(unavailable)),
+            Request::OpenSession { open, events } => {
+                let session = open.session;
                 let why = Ended::Reopen;
                 let what = SessionChange::Ended { why };
-                let _ = events.send(SessionEvent { shard, what });
+                let _ = events.send(SessionEvent {
+                    shard,
+                    session,
+                    what,
+                });
             }
-            // These are about a session that ended with its leader.
-            Request::Grant { .. }
-            | Request::SessionDeadline { .. }
-            | Request::CloseSession { .. } => {}
+            // The next leader compares its log with the catalogue.
+            Request::Catalogue { .. } => {}
+            // A session that ended with its leader.
+            Request::Session { .. } => {}
         }
     }
 }

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use engine::dispatch::{
-    AckReply, Delivered, Ended, Input, ModifyReply, OpenSession, PublishReply, RequestId,
-};
-use model::{AckId, SessionId, ShardNumber};
+use engine::dispatch::{AckReply, Ended, Input, ModifyReply, OpenSession, PublishReply, RequestId};
+use model::{SessionId, ShardNumber};
+use tokio::sync::oneshot;
 
+use super::answer::Answer;
 use super::client::PublishError;
-use super::request::{Answer, PublishAnswer, SessionEvents};
-use super::session::{SessionChange, SessionEvent};
+use super::request::{Acknowledged, Modified, Published, SessionEvents};
+use super::session::{SessionChange, SessionEvent, unseen};
 
 /// A caller, by what it asked for.
 pub(super) enum Caller {
-    Publish(PublishAnswer),
-    Acknowledge(Answer<Vec<AckReply>>),
-    ModifyDeadline(Answer<Vec<ModifyReply>>),
-    Catalogue(Answer<()>),
+    Publish(Answer<Published>),
+    Acknowledge(Answer<Acknowledged>),
+    ModifyDeadline(Answer<Modified>),
+    Catalogue(oneshot::Sender<()>),
     /// The leadership itself, which brings its log up to the catalogue.
     Nobody,
 }
@@ -47,7 +47,7 @@ impl Callers {
 
     pub(super) fn published(&mut self, request: RequestId, reply: PublishReply) {
         if let Some(Caller::Publish(answer)) = self.waiting.remove(&request) {
-            let _ = answer.send(match reply {
+            answer.send(match reply {
                 PublishReply::Stored { first } => Ok(first),
                 PublishReply::Refused(why) => Err(PublishError::Refused(why)),
             });
@@ -56,20 +56,20 @@ impl Callers {
 
     pub(super) fn acknowledged(&mut self, request: RequestId, replies: Vec<AckReply>) {
         if let Some(Caller::Acknowledge(answer)) = self.waiting.remove(&request) {
-            let _ = answer.send(Ok(replies));
+            answer.send(Ok(replies));
         }
     }
 
     pub(super) fn modified(&mut self, request: RequestId, replies: Vec<ModifyReply>) {
         if let Some(Caller::ModifyDeadline(answer)) = self.waiting.remove(&request) {
-            let _ = answer.send(Ok(replies));
+            answer.send(Ok(replies));
         }
     }
 
     pub(super) fn logged(&mut self, request: RequestId) {
         // `Nobody` goes without an answer.
         if let Some(Caller::Catalogue(answer)) = self.waiting.remove(&request) {
-            let _ = answer.send(Ok(()));
+            let _ = answer.send(());
         }
     }
 }
@@ -107,7 +107,11 @@ impl Sessions {
             return;
         };
         let shard = self.shard;
-        let told = events.send(SessionEvent { shard, what });
+        let told = events.send(SessionEvent {
+            shard,
+            session,
+            what,
+        });
         if ended || told.is_err() {
             self.open.remove(&session);
         }
@@ -127,22 +131,16 @@ impl Sessions {
 impl Drop for Sessions {
     /// The leadership is over: the sessions may be opened again, here or elsewhere.
     fn drop(&mut self) {
-        for events in self.open.values() {
+        for (session, events) in &self.open {
             let why = Ended::Reopen;
             let what = SessionChange::Ended { why };
             let shard = self.shard;
-            let _ = events.send(SessionEvent { shard, what });
+            let session = *session;
+            let _ = events.send(SessionEvent {
+                shard,
+                session,
+                what,
+            });
         }
-    }
-}
-
-/// The deliveries in an event that nobody heard.
-fn unseen(what: SessionChange) -> Vec<AckId> {
-    match what {
-        SessionChange::Deliver { deliveries, .. } => {
-            let ack = |delivered: Delivered| delivered.ack;
-            deliveries.into_iter().map(ack).collect()
-        }
-        _ => Vec::new(),
     }
 }

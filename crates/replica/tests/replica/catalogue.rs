@@ -50,7 +50,7 @@ async fn a_deletion_is_never_overtaken_by_the_creation_before_it() {
         "the first creation finds the name free"
     );
     for (number, subscription) in (0..).zip(&created) {
-        for shard in node.replicas.shards() {
+        for shard in node.replicas.shards().all().values() {
             let mut puller = Puller::open(shard, subscription, number).await;
             assert_eq!(puller.ended().await, Ended::NotAttached);
         }

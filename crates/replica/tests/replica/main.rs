@@ -9,3 +9,4 @@ mod full;
 mod node;
 mod puller;
 mod restart;
+mod way;

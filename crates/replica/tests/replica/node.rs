@@ -102,7 +102,7 @@ impl Node {
         let clock = Clock::machine();
         let replicas = Replicas::start(settings(), store.clone(), clock, sender);
         let replicas = soon("the start", replicas).await.expect("it was founded");
-        for shard in replicas.shards() {
+        for shard in replicas.shards().all().values() {
             soon("a leadership", shard.serving())
                 .await
                 .expect("the node runs");
@@ -128,7 +128,8 @@ impl Node {
     }
 
     pub(crate) fn shard(&self) -> ShardClient {
-        self.replicas.shards()[0].clone()
+        let shards = self.replicas.shards();
+        shards.client(ShardNumber(1)).expect("it was founded")
     }
 
     pub(crate) async fn change(&self, command: Command) -> Reply {

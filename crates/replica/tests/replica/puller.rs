@@ -6,14 +6,14 @@ use engine::control::Subscription;
 use engine::dispatch::{AckReply, Credit, Delivered, Ended, OpenSession, SessionKind};
 use model::{AckId, SessionId};
 use replica::ShardClient;
-use replica::shard::{SessionChange, SessionEvent};
+use replica::shard::{SessionChange, SessionEvent, ShardSession};
 use tokio::sync::mpsc;
 
 use crate::node::{NODE, soon};
 
 /// One open stream of one shard.
 pub(crate) struct Puller {
-    session: SessionId,
+    session: ShardSession,
     shard: ShardClient,
     subscription: Subscription,
     events: mpsc::UnboundedReceiver<SessionEvent>,
@@ -36,7 +36,7 @@ impl Puller {
             ack_deadline: Duration::from_secs(60),
             client: None,
         };
-        shard.open_session(open, sender).await;
+        let session = soon("an opening", shard.open_session(open, sender)).await;
         Puller {
             session,
             shard: shard.clone(),
@@ -77,6 +77,11 @@ impl Puller {
         }
     }
 
+    /// Closes the session; nothing is returned.
+    pub(crate) async fn close(self) {
+        self.session.close(Vec::new()).await;
+    }
+
     /// Waits for the end of the session.
     pub(crate) async fn ended(&mut self) -> Ended {
         loop {
@@ -87,7 +92,9 @@ impl Puller {
     }
 
     pub(crate) async fn acknowledge(&self, ids: Vec<AckId>) -> Vec<AckReply> {
-        let replies = self.shard.acknowledge(self.subscription.incarnation, ids);
+        let replies = self
+            .shard
+            .acknowledge(self.subscription.incarnation, ids, None);
         soon("an ack", replies).await.expect("the node serves")
     }
 
@@ -96,12 +103,12 @@ impl Puller {
         let now = ids.into_iter().map(|id| (id, Duration::ZERO)).collect();
         let modified = self
             .shard
-            .modify_deadline(self.subscription.incarnation, now);
+            .modify_deadline(self.subscription.incarnation, now, None);
         soon("a nack", modified).await.expect("the node serves");
     }
 
     async fn take(&self, waiting: Credit) {
-        self.shard.grant(self.session, waiting).await;
+        self.session.grant(waiting).await;
     }
 
     async fn event(&mut self) -> SessionChange {

@@ -166,7 +166,7 @@ impl Stream {
         if !asked.acks.is_empty() {
             let (router, name) = (self.router.clone(), self.first.subscription.clone());
             self.calls.push(Box::pin(async move {
-                let replies = router.acknowledge(&name, asked.acks.clone()).await;
+                let replies = router.acknowledge(&name, asked.acks.clone(), None).await;
                 let secret = router.secret();
                 let mut confirmation = AcknowledgeConfirmation::default();
                 for (at, ack) in asked.acks.iter().enumerate() {
@@ -188,7 +188,9 @@ impl Stream {
         if !asked.deadlines.is_empty() {
             let (router, name) = (self.router.clone(), self.first.subscription.clone());
             self.calls.push(Box::pin(async move {
-                let replies = router.modify_deadline(&name, asked.deadlines.clone()).await;
+                let replies = router
+                    .modify_deadline(&name, asked.deadlines.clone(), None)
+                    .await;
                 let secret = router.secret();
                 let mut confirmation = ModifyAckDeadlineConfirmation::default();
                 for (at, (ack, _)) in asked.deadlines.iter().enumerate() {

@@ -6,13 +6,14 @@ use engine::command::Outcome;
 use engine::dispatch::{Input, ProposalId, PublishRequest, Refused};
 use engine::shard;
 use futures::{FutureExt, StreamExt};
+use model::SessionId;
 use store::DiskLevel;
 use tokio::time::Instant;
 
 use super::{End, Shell};
 use crate::raft::{Committed, NotCommitted, Pending};
 use crate::shard::client::PublishError;
-use crate::shard::request::Request;
+use crate::shard::request::{Request, Say};
 use crate::shard::waiting::Caller;
 
 /// Requests that are handed to the leader at once: it can then answer them with one entry.
@@ -85,7 +86,7 @@ impl Shell<'_> {
             Request::Publish { answer, .. }
                 if self.around.store.disk_level() > DiskLevel::Normal =>
             {
-                let _ = answer.send(Err(PublishError::Refused(Refused::DiskFull)));
+                answer.send(Err(PublishError::Refused(Refused::DiskFull)));
                 return None;
             }
             Request::Publish {
@@ -101,7 +102,7 @@ impl Shell<'_> {
                 strand,
                 keyed,
                 payload,
-                deadline: deadline.map(|deadline| self.around.clock.moment(deadline)),
+                deadline: Some(self.around.clock.moment(deadline)),
             }),
             Request::Acknowledge {
                 subscription,
@@ -129,19 +130,23 @@ impl Shell<'_> {
                 self.sessions.open(&open, events);
                 Input::OpenSession(open)
             }
-            Request::Grant { session, credit } => Input::Grant { session, credit },
-            Request::SessionDeadline {
-                session,
-                ack_deadline,
-            } => Input::SessionDeadline {
+            Request::Session { session, say } => self.said(session, say),
+        })
+    }
+
+    /// What an open session says, as the leader hears it.
+    fn said(&mut self, session: SessionId, say: Say) -> Input {
+        match say {
+            Say::Grant { credit } => Input::Grant { session, credit },
+            Say::Deadline { ack_deadline } => Input::SessionDeadline {
                 session,
                 ack_deadline,
             },
-            Request::CloseSession { session, returned } => {
+            Say::Close { returned } => {
                 self.sessions.close(session);
                 Input::CloseSession { session, returned }
             }
-        })
+        }
     }
 }
 

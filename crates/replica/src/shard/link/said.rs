@@ -1,0 +1,91 @@
+//! A request as it is said on a link.
+
+use std::time::Duration;
+
+use model::ShardNumber;
+use model::run::RunPayload;
+use tokio::time::Instant;
+
+use super::pending::Caller;
+use super::wire::{Ask, Call, CallId};
+use crate::shard::request::Request;
+
+/// A request, taken apart.
+pub(super) struct Said {
+    pub(super) call: Call,
+    /// The messages of a publish.
+    pub(super) payload: Option<RunPayload>,
+    /// Who waits for the answer.
+    pub(super) caller: Option<Caller>,
+}
+
+impl Said {
+    /// Takes a request to a shard apart; `callees_time` turns a moment into one on the clock of
+    /// the other node.
+    pub(super) fn new(
+        call: CallId,
+        shard: ShardNumber,
+        request: Request,
+        callees_time: impl Fn(Instant) -> Duration,
+    ) -> Said {
+        let without_answer = |call| Said {
+            call,
+            payload: None,
+            caller: None,
+        };
+        let mut messages = None;
+        let (ask, caller) = match request {
+            Request::Publish {
+                topic,
+                strand,
+                keyed,
+                payload,
+                deadline,
+                answer,
+            } => {
+                messages = Some(payload);
+                let ask = Ask::Publish {
+                    topic,
+                    strand,
+                    keyed,
+                    deadline: callees_time(deadline),
+                };
+                (ask, Caller::Publish(answer))
+            }
+            Request::Acknowledge {
+                subscription,
+                ids,
+                answer,
+            } => {
+                let ask = Ask::Acknowledge { subscription, ids };
+                (ask, Caller::Acknowledge(answer))
+            }
+            Request::ModifyDeadline {
+                subscription,
+                ids,
+                answer,
+            } => {
+                let ask = Ask::ModifyDeadline { subscription, ids };
+                (ask, Caller::ModifyDeadline(answer))
+            }
+            Request::OpenSession { open, .. } => {
+                return without_answer(Call::OpenSession { shard, open });
+            }
+            Request::Session { session, say } => {
+                return without_answer(Call::Session {
+                    shard,
+                    session,
+                    say,
+                });
+            }
+            Request::Catalogue { .. } => {
+                unreachable!("the catalogue is logged by the leader's own node")
+            }
+        };
+        Said {
+            call: Call::Ask { call, shard, ask },
+            payload: messages,
+            caller: Some(caller),
+        }
+    }
+}

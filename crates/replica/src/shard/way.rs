@@ -1,0 +1,267 @@
+//! The way to a shard's leader: here, or on another node.
+//!
+//! Who leads is known from this node's own replica, if there is one; else from what other nodes
+//! said; else the voters are asked in turn. Every call searches for itself, so that none waits
+//! behind another, and a call that was certainly not done is sent again until its time is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use model::{NodeId, ShardNumber};
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+
+use super::link::{Called, Link, Links};
+use super::local::LocalShard;
+use super::request::Request;
+
+/// The first pause of a search that has asked everyone; each later one is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// The longest pause of a search.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// What is known of the way to one shard.
+#[derive(Debug)]
+pub(super) struct Way {
+    shard: ShardNumber,
+    links: Links,
+    known: watch::Sender<Known>,
+    /// Whose turn it is where nobody knows who leads.
+    turn: AtomicUsize,
+}
+
+/// What a node knows of a shard.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// The replica on this node.
+    pub(super) here: Option<LocalShard>,
+    /// The nodes with voters, in the order in which they should be asked.
+    pub(super) voters: Vec<NodeId>,
+}
+
+/// Where calls go.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// To the task of this node's replica.
+    Here(mpsc::Sender<Request>),
+    /// To another node.
+    There(NodeId, Link),
+}
+
+/// What other nodes said about who leads which shard. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hints(Arc<Mutex<BTreeMap<ShardNumber, NodeId>>>);
+
+/// The search of one call for a leader.
+pub(super) struct Search<'w> {
+    way: &'w Way,
+    /// Who was asked since the last pause.
+    asked: BTreeSet<NodeId>,
+    pause: Duration,
+}
+
+impl Way {
+    pub(super) fn new(shard: ShardNumber, links: Links) -> Self {
+        Way {
+            shard,
+            links,
+            known: watch::Sender::new(Known::default()),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn shard(&self) -> ShardNumber {
+        self.shard
+    }
+
+    /// What is known now.
+    pub(super) fn known(&self) -> watch::Ref<'_, Known> {
+        self.known.borrow()
+    }
+
+    /// A replica of the shard is on this node.
+    pub(super) fn host(&self, here: LocalShard) {
+        self.known.send_modify(|known| known.here = Some(here));
+    }
+
+    /// These nodes have voters, and should be asked in this order.
+    pub(super) fn place(&self, voters: Vec<NodeId>) {
+        self.known.send_if_modified(|known| {
+            let changed = known.voters != voters;
+            known.voters = voters;
+            changed
+        });
+    }
+
+    /// A new search.
+    pub(super) fn search(&self) -> Search<'_> {
+        Search {
+            way: self,
+            asked: BTreeSet::new(),
+            pause: PAUSE_MIN,
+        }
+    }
+
+    /// Waits until the shard's leader is known: it serves here, or another node leads. `None` when
+    /// it never will be.
+    pub(super) async fn leads(&self) -> Option<()> {
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self.state() {
+                Standing::Known => return Some(()),
+                Standing::Over => return None,
+                Standing::Unknown => self.news(&mut pause).await,
+            }
+        }
+    }
+
+    fn state(&self) -> Standing {
+        let known = self.known();
+        let serves = known.here.as_ref().is_some_and(LocalShard::serves);
+        if serves || self.leader_elsewhere(&known).is_some() {
+            Standing::Known
+        } else if self.is_over(&known) {
+            Standing::Over
+        } else {
+            Standing::Unknown
+        }
+    }
+
+    /// Whether nobody will ever answer: this node shuts down, and there is no other.
+    fn is_over(&self, known: &Known) -> bool {
+        let node = self.links.node();
+        known.here.as_ref().is_some_and(LocalShard::is_closed)
+            && known.voters.iter().all(|voter| *voter == node)
+    }
+
+    /// Another node that leads, as far as this one knows.
+    fn leader_elsewhere(&self, known: &Known) -> Option<NodeId> {
+        let here = known.here.as_ref().and_then(LocalShard::leader);
+        let leader = here.or_else(|| self.links.hints().of(self.shard));
+        leader.filter(|leader| *leader != self.links.node())
+    }
+
+    /// Waits until something has changed, or for a while that grows.
+    async fn news(&self, pause: &mut Duration) {
+        let mut known = self.known.subscribe();
+        let here = known.borrow_and_update().here.clone();
+        let local = async {
+            match here {
+                Some(here) => here.news().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = local => {}
+            _ = known.changed() => {}
+            () = sleep(*pause) => {}
+        }
+        *pause = (*pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Whether it is known who leads.
+enum Standing {
+    Known,
+    Unknown,
+    /// It never will be.
+    Over,
+}
+
+impl Search<'_> {
+    /// Where to try next; waits when everyone was asked. `None` when nobody will ever answer.
+    pub(super) async fn next(&mut self) -> Option<Target> {
+        loop {
+            if let Some(target) = self.candidate() {
+                return Some(target);
+            }
+            if self.way.is_over(&self.way.known()) {
+                return None;
+            }
+            self.way.news(&mut self.pause).await;
+            self.asked.clear();
+        }
+    }
+
+    /// Whoever was asked leads: later searches begin there.
+    pub(super) fn found(&self, target: &Target) {
+        if let Target::There(node, _) = target {
+            self.way.links.hints().learn(self.way.shard, Some(*node));
+        }
+    }
+
+    /// Who was not asked yet and may lead: who is known to, then whoever is well connected.
+    fn candidate(&mut self) -> Option<Target> {
+        let (way, node) = (self.way, self.way.links.node());
+        let known = way.known();
+        if let Some(here) = &known.here
+            && here.serves()
+            && self.asked.insert(node)
+        {
+            return Some(Target::Here(here.requests().clone()));
+        }
+        let leader = way.leader_elsewhere(&known);
+        let voters = known.voters.len().max(1);
+        let turn = match leader {
+            Some(_) => 0,
+            None => way.turn.fetch_add(1, Ordering::Relaxed) % voters,
+        };
+        let (later, first) = known.voters.split_at(turn.min(known.voters.len()));
+        let mut order: Vec<NodeId> = leader.into_iter().chain(first.iter().copied()).collect();
+        order.extend(later);
+        order.sort_by_key(|candidate| way.links.doubts(*candidate));
+        drop(known);
+        order.into_iter().find_map(|candidate| {
+            let is_new = candidate != node && self.asked.insert(candidate);
+            let link = is_new.then(|| way.links.to(candidate)).flatten();
+            link.map(|link| Target::There(candidate, link))
+        })
+    }
+}
+
+impl Target {
+    /// Sends a request, and gives what must be told of the answer.
+    ///
+    /// # Errors
+    /// The request, when nobody takes it: nothing was done.
+    pub(super) async fn send(
+        &self,
+        shard: ShardNumber,
+        request: Request,
+    ) -> Result<Option<Called>, Request> {
+        match self {
+            Target::Here(requests) => match requests.send(request).await {
+                Ok(()) => Ok(None),
+                Err(mpsc::error::SendError(request)) => Err(request),
+            },
+            Target::There(_, link) => link.send(shard, request).await.map(Some),
+        }
+    }
+}
+
+impl Hints {
+    /// A node that does not lead `shard` said who does, if it knew.
+    pub(super) fn learn(&self, shard: ShardNumber, leader: Option<NodeId>) {
+        let mut hints = self.lock();
+        match leader {
+            Some(leader) => hints.insert(shard, leader),
+            None => hints.remove(&shard),
+        };
+    }
+
+    /// A node is not there any more.
+    pub(super) fn forget(&self, node: NodeId) {
+        self.lock().retain(|_, leader| *leader != node);
+    }
+
+    fn of(&self, shard: ShardNumber) -> Option<NodeId> {
+        self.lock().get(&shard).copied()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ShardNumber, NodeId>> {
+        // Every change of the map is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
