@@ -12,6 +12,7 @@
 //! - [`registry`]: which shard owns which key, as a registry group keeps it.
 //! - [`shard`]: messages and what was acknowledged of them, as a shard keeps them.
 //! - [`dispatch`]: which message goes to which session, as a shard's leader decides it.
+//! - [`route`]: which shard takes a message that no pin binds yet.
 //! - [`filter`]: which messages a subscription wants.
 
 pub mod command;
@@ -21,6 +22,7 @@ pub mod filter;
 pub mod kv;
 pub mod message_wire;
 pub mod registry;
+pub mod route;
 pub mod shard;
 pub mod subscription;
 pub mod table;

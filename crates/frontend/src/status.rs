@@ -115,7 +115,12 @@ impl From<Rejected> for Failure {
             | Rejected::DeadLetterTopicNotFound(_)
             | Rejected::SubscriptionNotFound(_) => Code::NotFound,
             Rejected::QuotaExceeded(_) => Code::ResourceExhausted,
+            Rejected::TooFewRegions { .. } | Rejected::RegionExcluded(_) => {
+                Code::FailedPrecondition
+            }
             Rejected::DeadLetterToOwnTopic(_)
+            | Rejected::UnknownRegion { .. }
+            | Rejected::NoStoragePolicy(_)
             | Rejected::NoDeadLetterTopic(_)
             | Rejected::BackoffsCrossed { .. } => Code::InvalidArgument,
             // Only a node founds, and no client asks it to.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::rejected::Stop;
 use super::table::NameKey;
 use super::table::project::Project;
-use super::{At, Labels, Outcome, Quota, Rejected, Reply, Topic};
+use super::{At, Labels, Outcome, Quota, Rejected, Reply, StoragePolicy, Topic, survival};
 use crate::kv::{Overlay, ViewExt};
 
 /// Creates a topic under a free name.
@@ -17,6 +17,8 @@ pub struct CreateTopic {
     pub name: TopicName,
     /// Its labels.
     pub labels: Labels,
+    /// Where its messages may be; `None` is anywhere.
+    pub storage_policy: Option<StoragePolicy>,
 }
 
 impl CreateTopic {
@@ -37,7 +39,9 @@ impl CreateTopic {
             version: at.number(),
             labels: self.labels.clone(),
             subscriptions: 0,
+            storage_policy: self.storage_policy.clone(),
         };
+        survival::check(overlay, &topic)?;
         overlay.put(&key, &topic);
         project.topics += 1;
         project.write(overlay, &self.name.project());

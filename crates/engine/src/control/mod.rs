@@ -24,6 +24,7 @@ pub mod read;
 mod rejected;
 pub mod request;
 mod set_node_state;
+mod survival;
 pub mod table;
 mod update_node;
 mod update_subscription;
@@ -44,15 +45,16 @@ pub use place::Place;
 pub use plan::{Health, plan};
 pub use rejected::{NodeRejected, Quota, Rejected};
 pub use set_node_state::SetNodeState;
+pub use survival::{SURVIVAL_LABEL, SURVIVAL_REGIONS_MIN, survival_goal};
 pub use table::cluster::Cluster;
 pub use table::node::{Node, NodeState};
 pub use table::placement::Placement;
 pub use table::region::Region;
 pub use table::subscription::Subscription;
-pub use table::topic::{Labels, Topic};
+pub use table::topic::{Labels, StoragePolicy, Topic};
 pub use update_node::UpdateNode;
 pub use update_subscription::{SubscriptionChange, UpdateSubscription};
-pub use update_topic::UpdateTopic;
+pub use update_topic::{StoragePolicyChange, UpdateTopic};
 
 #[cfg(test)]
 mod tests;

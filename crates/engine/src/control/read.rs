@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use model::{Incarnation, ProjectId, SubscriptionName, TopicName};
 use thiserror::Error;
 
-pub use cluster::{cluster, node, nodes, placement, placements, region, regions};
+pub use cluster::{cluster, node, nodes, placement, placements, present_regions, region, regions};
 pub use page::{InvalidPage, Page, PageRequest};
 
 use super::table::NameKey;

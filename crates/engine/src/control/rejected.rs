@@ -5,9 +5,10 @@ mod node;
 use std::time::Duration;
 
 use model::limits::RESOURCES_PER_PROJECT_MAX;
-use model::{ProjectId, SubscriptionName, TopicName};
+use model::{ProjectId, RegionName, SubscriptionName, TopicName};
 use thiserror::Error;
 
+use super::survival::{SURVIVAL_LABEL, SURVIVAL_REGIONS_MIN};
 use crate::Fault;
 
 pub use node::NodeRejected;
@@ -50,6 +51,32 @@ pub enum Rejected {
         /// The maximum that would be.
         maximum: Duration,
     },
+    /// A part of the storage policy was set on a topic without regions.
+    #[error("topic \"{0}\" has no message_storage_policy.allowed_persistence_regions")]
+    NoStoragePolicy(TopicName),
+    /// A storage policy names a region that the cluster does not have.
+    #[error("region \"{region}\" is not one of this cluster, which has: {known}")]
+    UnknownRegion {
+        /// The region.
+        region: RegionName,
+        /// The regions of the cluster.
+        known: String,
+    },
+    /// A topic asks to survive the loss of a region in a cluster that can't.
+    #[error(
+        "the label {SURVIVAL_LABEL}=region needs nodes in {SURVIVAL_REGIONS_MIN} regions, and this \
+         cluster has: {regions}; add nodes in other regions first, or use {SURVIVAL_LABEL}=zone"
+    )]
+    TooFewRegions {
+        /// The regions of the cluster.
+        regions: String,
+    },
+    /// A topic asks to survive the loss of a region, and keeps its messages out of one.
+    #[error(
+        "the label {SURVIVAL_LABEL}=region needs every region of the cluster, and the \
+         message_storage_policy does not allow \"{0}\"; allow it, or use {SURVIVAL_LABEL}=zone"
+    )]
+    RegionExcluded(RegionName),
     /// A command about nodes and their groups.
     #[error(transparent)]
     Node(#[from] NodeRejected),

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use engine::control::read::{self, PageRequest};
 use engine::control::request::{
-    DeadLetterRequest, InvalidRequest, RetryRequest, SignedDuration, SubscriptionRequest,
-    TopicRequest,
+    DeadLetterRequest, InvalidRequest, RetryRequest, SignedDuration, StoragePolicyRequest,
+    SubscriptionRequest, TopicRequest,
 };
 use engine::control::{
-    At, Command, DeleteSubscription, DeleteTopic, DetachSubscription, Rejected, apply,
+    At, Command, DeleteSubscription, DeleteTopic, DetachSubscription, Found, NewNode, Rejected,
+    apply,
 };
 use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
-use model::{ProjectId, SubscriptionName, TopicName};
+use model::{
+    ClusterSecret, NodeName, ProjectId, RegionName, SubscriptionName, TopicName, ZoneName,
+};
 
 use super::show;
 
@@ -43,6 +46,7 @@ impl Catalogue {
             ("topics", "get") => self.get_topic(name),
             ("subscriptions", "get") => self.get_subscription(name),
             ("topics" | "subscriptions", "list") => self.list(collection, name, &options),
+            ("nodes", "join") => self.perform(&join(self.index + 1, name, &options)),
             ("topics", "list-subscriptions") => self.list_subscriptions(name, &options),
             (collection, verb) => match command(collection, verb, name, &options) {
                 Ok(command) => self.perform(&command),
@@ -187,12 +191,39 @@ fn topic_request(name: &str, options: &Options<'_>) -> TopicRequest {
         match *option {
             "mask" => {}
             "labels" => request.labels = labels(value),
-            "regions" => request.message_storage_policy = Some(list(value)),
+            "regions" => policy(&mut request).allowed_persistence_regions = list(value),
+            "in-transit" => policy(&mut request).enforce_in_transit = true,
             "retention" => request.message_retention_duration = Some(seconds(value)),
             other => panic!("a topic has no option {other}"),
         }
     }
     request
+}
+
+fn policy(request: &mut TopicRequest) -> &mut StoragePolicyRequest {
+    request.message_storage_policy.get_or_insert_default()
+}
+
+/// The next node of the cluster, which the first one founds.
+fn join(number: u64, name: &str, options: &Options<'_>) -> Command {
+    let node = NewNode {
+        name: NodeName::parse(name).expect("scripts have valid names"),
+        region: RegionName::parse(options["region"]).expect("scripts have valid names"),
+        zone: ZoneName::parse("a").expect("it follows the grammar"),
+        peer_address: String::new(),
+        client_address: String::new(),
+        join: u128::from(number).to_be_bytes(),
+    };
+    match number {
+        1 => Command::Found(Found {
+            secret: ClusterSecret([1; 16]),
+            cluster: "c".to_owned(),
+            node,
+            shards_per_region: 1,
+            registries: 1,
+        }),
+        _ => Command::Join(node),
+    }
 }
 
 fn subscription_request(name: &str, options: &Options<'_>) -> SubscriptionRequest {

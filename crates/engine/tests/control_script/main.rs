@@ -47,5 +47,6 @@ scripts!(
     subscription_values,
     updates,
     masks,
-    pages
+    pages,
+    survival
 );

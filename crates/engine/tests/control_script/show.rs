@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use engine::control::read::{ListError, Page};
 use engine::control::request::InvalidRequest;
-use engine::control::{Labels, Outcome, Rejected, Reply, Subscription, Topic};
+use engine::control::{Labels, Outcome, Rejected, Reply, StoragePolicy, Subscription, Topic};
 use engine::shard;
-use model::Incarnation;
 use model::name::DELETED_TOPIC;
+use model::{Incarnation, RegionName};
 
 /// A page that was listed.
 pub(crate) struct Listed {
@@ -44,11 +44,21 @@ fn effect(command: &shard::Command) -> String {
 
 pub(crate) fn topic(topic: &Topic) -> String {
     format!(
-        "topic {} {}{}",
+        "topic {} {}{}{}",
         topic.name,
         number(topic.incarnation),
+        topic.storage_policy.as_ref().map_or(String::new(), policy),
         labels(&topic.labels)
     )
+}
+
+fn policy(policy: &StoragePolicy) -> String {
+    let regions: Vec<&str> = policy.allowed.iter().map(RegionName::as_str).collect();
+    let in_transit = match policy.enforce_in_transit {
+        true => ", also in transit",
+        false => "",
+    };
+    format!(", in {}{in_transit}", regions.join("+"))
 }
 
 pub(crate) fn subscription(subscription: &Subscription) -> String {

@@ -90,9 +90,11 @@ impl Node {
     }
 
     async fn create_topic(&self, id: &str) {
-        let name = topic_name(id);
-        let labels = Default::default();
-        let reply = self.change(Command::CreateTopic(CreateTopic { name, labels }));
+        let reply = self.change(Command::CreateTopic(CreateTopic {
+            name: topic_name(id),
+            labels: Default::default(),
+            storage_policy: None,
+        }));
         assert!(matches!(reply.await, Reply::Topic(_)));
     }
 

@@ -141,6 +141,7 @@ impl Node {
         let command = Command::CreateTopic(CreateTopic {
             name: topic_name(id),
             labels: Default::default(),
+            storage_policy: None,
         });
         match self.change(command).await {
             Reply::Topic(topic) => *topic,

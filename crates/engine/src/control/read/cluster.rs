@@ -1,5 +1,7 @@
 //! What the cluster is made of: its regions, its nodes, and where its groups are wanted.
 
+use std::collections::BTreeSet;
+
 use model::{GroupId, NodeId, RegionName};
 
 use crate::Fault;
@@ -7,7 +9,7 @@ use crate::control::table::NameKey;
 use crate::control::table::cluster::{Cluster, ClusterKey};
 use crate::control::table::node::NodeKey;
 use crate::control::table::placement::PlacementKey;
-use crate::control::{Node, Placement, Region};
+use crate::control::{Node, NodeState, Placement, Region};
 use crate::kv::{View, ViewExt};
 
 /// What was decided when the cluster was founded; `None` before that.
@@ -54,6 +56,16 @@ pub fn regions(view: &dyn View) -> Result<Vec<Region>, Fault> {
     view.rows(&from, &to)
         .map(|row| row.map(|(_, region)| region))
         .collect()
+}
+
+/// The regions that have nodes which stay.
+///
+/// # Errors
+/// [`Fault`] when the state can't be read.
+pub fn present_regions(view: &dyn View) -> Result<BTreeSet<RegionName>, Fault> {
+    let stays = |node: &Node| matches!(node.state, NodeState::Active | NodeState::Draining);
+    let nodes = nodes(view)?.into_iter().filter(stays);
+    Ok(nodes.map(|node| node.region).collect())
 }
 
 /// Where the replicas of a group are wanted; `None` if there is no such group.

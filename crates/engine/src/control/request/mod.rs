@@ -14,7 +14,7 @@ use thiserror::Error;
 
 pub use mask::InvalidMask;
 pub use subscription::{DeadLetterRequest, RetryRequest, SubscriptionRequest};
-pub use topic::TopicRequest;
+pub use topic::{StoragePolicyRequest, TopicRequest};
 pub use value::{InvalidValue, SignedDuration};
 
 use crate::filter::InvalidFilter;

@@ -1,14 +1,17 @@
 //! Requests about topics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::TopicName;
 use model::limits::{MESSAGE_RETENTION_MAX, MESSAGE_RETENTION_MIN};
+use model::{RegionName, TopicName};
 
 use super::mask::{self, Path};
 use super::value::{self, InvalidValue, SignedDuration};
 use super::{InvalidRequest, NotSupported};
-use crate::control::{CreateTopic, UpdateTopic};
+use crate::control::{
+    CreateTopic, Labels, SURVIVAL_LABEL, StoragePolicy, StoragePolicyChange, UpdateTopic,
+    survival_goal,
+};
 
 /// A topic as a client writes it. Absent fields have the default of their type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +20,8 @@ pub struct TopicRequest {
     pub name: String,
     /// The labels.
     pub labels: BTreeMap<String, String>,
-    /// The regions of the storage policy, if there is a policy.
-    pub message_storage_policy: Option<Vec<String>>,
+    /// The storage policy, if there is one.
+    pub message_storage_policy: Option<StoragePolicyRequest>,
     /// Whether the name of a key is given.
     pub kms_key_name: bool,
     /// Whether there are schema settings.
@@ -33,11 +36,22 @@ pub struct TopicRequest {
     pub tags: bool,
 }
 
+/// A storage policy as a client writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoragePolicyRequest {
+    /// The names of the regions.
+    pub allowed_persistence_regions: Vec<String>,
+    /// Whether messages may not even pass through other regions.
+    pub enforce_in_transit: bool,
+}
+
 /// A field that an update may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Field {
     Labels,
     MessageStoragePolicy,
+    AllowedPersistenceRegions,
+    EnforceInTransit,
     MessageRetentionDuration,
     KmsKeyName,
     SchemaSettings,
@@ -52,9 +66,9 @@ impl TopicRequest {
     /// [`InvalidRequest`] when a field is wrong, or not supported.
     pub fn create(&self) -> Result<CreateTopic, InvalidRequest> {
         let name = TopicName::parse(&self.name)?;
-        let labels = value::labels(&self.labels)?;
+        let labels = labels(&self.labels)?;
+        let storage_policy = self.storage_policy()?;
         for field in [
-            Field::MessageStoragePolicy,
             Field::MessageRetentionDuration,
             Field::KmsKeyName,
             Field::SchemaSettings,
@@ -64,7 +78,11 @@ impl TopicRequest {
             self.refuse_unsupported(field)?;
         }
         not_supported("tags", self.tags)?;
-        Ok(CreateTopic { name, labels })
+        Ok(CreateTopic {
+            name,
+            labels,
+            storage_policy,
+        })
     }
 
     /// The command that sets the fields of `mask` to their values here. Other fields don't count.
@@ -72,28 +90,63 @@ impl TopicRequest {
     /// # Errors
     /// [`InvalidRequest`] when the mask or a field that it names is wrong, or not supported.
     pub fn update(&self, mask: &[String]) -> Result<UpdateTopic, InvalidRequest> {
-        let name = TopicName::parse(&self.name)?;
-        let mut labels = None;
+        let mut update = UpdateTopic {
+            name: TopicName::parse(&self.name)?,
+            labels: None,
+            storage_policy: None,
+        };
         if model::sabotage!("update-beyond-the-mask") {
-            labels = Some(value::labels(&self.labels)?);
+            update.labels = Some(labels(&self.labels)?);
         }
-        for field in mask::fields("Topic", mask, read_path)? {
+        let fields = mask::fields("Topic", mask, read_path)?;
+        update.storage_policy = self.storage_policy_change(&fields)?;
+        for field in fields {
             match field {
-                Field::Labels => labels = Some(value::labels(&self.labels)?),
+                Field::Labels => update.labels = Some(labels(&self.labels)?),
                 other => self.refuse_unsupported(other)?,
             }
         }
-        Ok(UpdateTopic { name, labels })
+        Ok(update)
+    }
+
+    fn storage_policy(&self) -> Result<Option<StoragePolicy>, InvalidValue> {
+        let policy = self.message_storage_policy.as_ref();
+        policy.map(StoragePolicyRequest::policy).transpose()
+    }
+
+    /// What the fields of a mask say about the storage policy. One that names the whole and a part
+    /// means the whole.
+    fn storage_policy_change(
+        &self,
+        fields: &BTreeSet<Field>,
+    ) -> Result<Option<StoragePolicyChange>, InvalidValue> {
+        if fields.contains(&Field::MessageStoragePolicy) {
+            return Ok(Some(StoragePolicyChange::Whole(self.storage_policy()?)));
+        }
+        let unset = StoragePolicyRequest::default();
+        let policy = self.message_storage_policy.as_ref().unwrap_or(&unset);
+        let allowed = fields.contains(&Field::AllowedPersistenceRegions);
+        let allowed = allowed.then(|| policy.allowed()).transpose()?;
+        let enforce_in_transit = fields.contains(&Field::EnforceInTransit);
+        let enforce_in_transit = enforce_in_transit.then_some(policy.enforce_in_transit);
+        let change = StoragePolicyChange::Parts {
+            allowed,
+            enforce_in_transit,
+        };
+        let nothing = StoragePolicyChange::Parts {
+            allowed: None,
+            enforce_in_transit: None,
+        };
+        Ok((change != nothing).then_some(change))
     }
 
     /// Refuses what only a later release serves. Absent, each of these fields is as it always is.
     fn refuse_unsupported(&self, field: Field) -> Result<(), InvalidRequest> {
         match field {
-            Field::Labels => Ok(()),
-            Field::MessageStoragePolicy => match self.message_storage_policy.as_deref() {
-                Some([]) => Err(InvalidValue::NoRegions.into()),
-                policy => not_supported("message_storage_policy", policy.is_some()),
-            },
+            Field::Labels
+            | Field::MessageStoragePolicy
+            | Field::AllowedPersistenceRegions
+            | Field::EnforceInTransit => Ok(()),
             Field::MessageRetentionDuration => {
                 let name = "message_retention_duration";
                 if let Some(retention) = self.message_retention_duration {
@@ -114,6 +167,40 @@ impl TopicRequest {
     }
 }
 
+impl StoragePolicyRequest {
+    fn policy(&self) -> Result<StoragePolicy, InvalidValue> {
+        Ok(StoragePolicy {
+            allowed: self.allowed()?,
+            enforce_in_transit: self.enforce_in_transit,
+        })
+    }
+
+    fn allowed(&self) -> Result<BTreeSet<RegionName>, InvalidValue> {
+        let region = |name: &String| {
+            RegionName::parse(name).map_err(|_| InvalidValue::Region { name: name.clone() })
+        };
+        let allowed: BTreeSet<_> = self
+            .allowed_persistence_regions
+            .iter()
+            .map(region)
+            .collect::<Result<_, _>>()?;
+        match allowed.is_empty() {
+            true => Err(InvalidValue::NoRegions),
+            false => Ok(allowed),
+        }
+    }
+}
+
+/// The labels of a topic, one of which may say what it must survive.
+fn labels(labels: &Labels) -> Result<Labels, InvalidValue> {
+    match labels.get(SURVIVAL_LABEL) {
+        Some(goal) if survival_goal(goal).is_none() => Err(InvalidValue::SurvivalGoal {
+            given: goal.clone(),
+        }),
+        _ => value::labels(labels),
+    }
+}
+
 fn not_supported(field: &'static str, given: bool) -> Result<(), InvalidRequest> {
     let resource = "topic";
     match given {
@@ -125,9 +212,9 @@ fn not_supported(field: &'static str, given: bool) -> Result<(), InvalidRequest>
 fn read_path(path: &str) -> Path<Field> {
     Path::Mutable(match path {
         "labels" => Field::Labels,
-        "message_storage_policy"
-        | "message_storage_policy.allowed_persistence_regions"
-        | "message_storage_policy.enforce_in_transit" => Field::MessageStoragePolicy,
+        "message_storage_policy" => Field::MessageStoragePolicy,
+        "message_storage_policy.allowed_persistence_regions" => Field::AllowedPersistenceRegions,
+        "message_storage_policy.enforce_in_transit" => Field::EnforceInTransit,
         "message_retention_duration" => Field::MessageRetentionDuration,
         "kms_key_name" => Field::KmsKeyName,
         "schema_settings"

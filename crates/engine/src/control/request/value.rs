@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::limits::{LABEL_KEY_CHARACTERS_MAX, LABEL_VALUE_CHARACTERS_MAX, LABELS_MAX};
 use thiserror::Error;
 
-use crate::control::Labels;
+use crate::control::{Labels, SURVIVAL_LABEL};
 
 /// A duration as it comes over the wire, where it may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +73,18 @@ pub enum InvalidValue {
     /// A storage policy that allows no region leaves no place for a message.
     #[error("message_storage_policy must have at least one of allowed_persistence_regions")]
     NoRegions,
+    /// No region can have that name.
+    #[error("message_storage_policy allows {name:?}, which is not the name of a region")]
+    Region {
+        /// The name.
+        name: String,
+    },
+    /// A topic must survive something else than there is.
+    #[error("the label {SURVIVAL_LABEL} is {given:?}, but must be zone or region")]
+    SurvivalGoal {
+        /// The value of the label.
+        given: String,
+    },
 }
 
 impl SignedDuration {

@@ -1,8 +1,8 @@
 //! A topic, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Incarnation, TopicName};
+use model::{Incarnation, RegionName, TopicName};
 use serde::{Deserialize, Serialize};
 
 use super::NameKey;
@@ -24,6 +24,17 @@ pub struct Topic {
     pub labels: Labels,
     /// How many subscriptions it has, detached ones included.
     pub subscriptions: u32,
+    /// Where its messages may be; `None` is anywhere.
+    pub storage_policy: Option<StoragePolicy>,
+}
+
+/// Where the messages of a topic may be. A change counts for messages published after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoragePolicy {
+    /// The regions in which they may be stored; at least one.
+    pub allowed: BTreeSet<RegionName>,
+    /// Whether they may not even pass through others: nobody publishes or receives there.
+    pub enforce_in_transit: bool,
 }
 
 impl Row for Topic {

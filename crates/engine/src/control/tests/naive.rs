@@ -110,11 +110,16 @@ fn command(ask: &Ask) -> Command {
         Ask::CreateTopic(topic) => {
             let name = topic_name(*topic);
             let labels = BTreeMap::new();
-            Command::CreateTopic(super::super::CreateTopic { name, labels })
+            Command::CreateTopic(super::super::CreateTopic {
+                name,
+                labels,
+                storage_policy: None,
+            })
         }
         Ask::LabelTopic(topic, label) => Command::UpdateTopic(UpdateTopic {
             name: topic_name(*topic),
             labels: Some([(label.clone(), String::new())].into()),
+            storage_policy: None,
         }),
         Ask::DeleteTopic(topic) => Command::DeleteTopic(DeleteTopic {
             name: topic_name(*topic),

@@ -62,6 +62,7 @@ fn create_topic() -> control::Command {
     control::Command::CreateTopic(CreateTopic {
         name: topic(),
         labels: Default::default(),
+        storage_policy: None,
     })
 }
 

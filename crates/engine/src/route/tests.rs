@@ -1,0 +1,162 @@
+use std::collections::BTreeMap;
+
+use model::{Incarnation, NodeId};
+
+use super::*;
+use crate::control::{SURVIVAL_LABEL, StoragePolicy};
+
+const ALL: [&str; 3] = ["ap", "eu", "us"];
+
+fn region(name: &str) -> RegionName {
+    RegionName::parse(name).unwrap()
+}
+
+fn regions(names: &[&str]) -> BTreeSet<RegionName> {
+    names.iter().map(|name| region(name)).collect()
+}
+
+fn placement(number: u16, home: &str, goal: SurvivalGoal) -> Placement {
+    let group = GroupId::Shard(ShardNumber(number));
+    let voters = BTreeSet::from([NodeId(1)]);
+    Placement {
+        founded: true,
+        ..Placement::new(group, region(home), goal, voters)
+    }
+}
+
+/// Region shards 1 and 2 and the zone shard 3 in the first region, 4 to 6 in the second, and so on.
+fn routes(names: &[&str]) -> Routes {
+    use SurvivalGoal::{Region, Zone};
+    let goals = [Region, Region, Zone];
+    let shards = names
+        .iter()
+        .flat_map(|name| goals.map(|goal| (*name, goal)));
+    let placements: Vec<_> = (1..)
+        .zip(shards)
+        .map(|(number, (name, goal))| placement(number, name, goal))
+        .collect();
+    Routes::new(regions(names), &placements)
+}
+
+fn topic() -> Topic {
+    Topic {
+        name: TopicName::parse("projects/p/topics/top-1").unwrap(),
+        incarnation: Incarnation(1),
+        version: 1,
+        labels: BTreeMap::new(),
+        subscriptions: 0,
+        storage_policy: None,
+    }
+}
+
+fn within(allowed: &[&str], enforce_in_transit: bool) -> Topic {
+    let policy = StoragePolicy {
+        allowed: regions(allowed),
+        enforce_in_transit,
+    };
+    Topic {
+        storage_policy: Some(policy),
+        ..topic()
+    }
+}
+
+/// Where the next two unkeyed messages go that are published in a region, which is nearest to `us`.
+fn turns(routes: &Routes, publisher: &str, topic: &Topic) -> Vec<u16> {
+    let near = [region(publisher), region("us")];
+    let turn = |turn| route(routes, &near, topic, Spread::Turn(turn)).unwrap().0;
+    vec![turn(0), turn(1)]
+}
+
+#[test]
+fn messages_stay_in_the_region_of_their_publisher() {
+    let routes = routes(&ALL);
+    assert_eq!(turns(&routes, "ap", &topic()), [1, 2]);
+    assert_eq!(turns(&routes, "us", &topic()), [7, 8]);
+}
+
+#[test]
+fn a_topic_that_need_not_survive_a_region_has_the_latency_of_its_own() {
+    let mut topic = topic();
+    topic.labels.insert(SURVIVAL_LABEL.into(), "zone".into());
+    assert_eq!(turns(&routes(&ALL), "eu", &topic), [6, 6]);
+    topic.labels.insert(SURVIVAL_LABEL.into(), "region".into());
+    assert_eq!(turns(&routes(&ALL), "eu", &topic), [4, 5]);
+}
+
+#[test]
+fn a_storage_policy_is_kept_by_shards_that_stay_at_home() {
+    let routes = routes(&ALL);
+    assert_eq!(turns(&routes, "eu", &within(&["eu", "us"], false)), [6, 6]);
+    assert_eq!(turns(&routes, "ap", &within(&["eu", "us"], false)), [9, 9]);
+    assert_eq!(turns(&routes, "us", &within(&["eu"], false)), [6, 6]);
+    assert_eq!(turns(&routes, "us", &within(&ALL, false)), [7, 8]);
+}
+
+#[test]
+fn a_storage_policy_of_the_only_region_holds_when_others_come() {
+    assert_eq!(
+        turns(&routes(&["eu"]), "eu", &within(&["eu"], false)),
+        [3, 3]
+    );
+    assert_eq!(turns(&routes(&["eu"]), "eu", &topic()), [1, 2]);
+}
+
+#[test]
+fn without_a_shard_of_its_class_a_message_waits() {
+    let routes = Routes::new(
+        regions(&["eu"]),
+        &[placement(1, "eu", SurvivalGoal::Region)],
+    );
+    let near = [region("eu")];
+    let routed = route(&routes, &near, &within(&["eu"], false), Spread::Turn(0));
+    assert!(routed.is_err());
+}
+
+#[test]
+fn shards_that_are_not_founded_yet_get_nothing_beside_those_that_are() {
+    let goal = SurvivalGoal::Region;
+    let unfounded = |number| Placement {
+        founded: false,
+        ..placement(number, "eu", goal)
+    };
+    let both = Routes::new(regions(&["eu"]), &[unfounded(1), placement(2, "eu", goal)]);
+    assert_eq!(both.shards(&region("eu"), goal), [ShardNumber(2)]);
+    let young = Routes::new(regions(&["eu"]), &[unfounded(1), unfounded(2)]);
+    assert_eq!(young.shards(&region("eu"), goal).len(), 2);
+}
+
+#[test]
+fn one_more_shard_takes_an_equal_part_of_the_keys_and_moves_no_other() {
+    let hash = |key: u64| {
+        KeyHash(
+            model::ClusterSecret([7; 16])
+                .key_hash(Incarnation(1), &key.to_string())
+                .0,
+        )
+    };
+    let mut counts = [0; 5];
+    for key in 0..5_000 {
+        let (four, five) = (
+            Spread::Key(hash(key)).over(4),
+            Spread::Key(hash(key)).over(5),
+        );
+        counts[five] += 1;
+        assert!(
+            five == four || five == 4,
+            "key {key} went from {four} to {five}"
+        );
+    }
+    for count in counts {
+        assert!((850..1_150).contains(&count), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_policy_that_is_enforced_in_transit_closes_other_regions() {
+    let closed = within(&["eu", "us"], true);
+    assert_eq!(admit(&closed, &region("eu")), Ok(()));
+    let refused = admit(&closed, &region("ap")).unwrap_err().to_string();
+    assert!(refused.contains("eu, us"), "{refused}");
+    assert_eq!(admit(&within(&["eu"], false), &region("ap")), Ok(()));
+    assert_eq!(admit(&topic(), &region("ap")), Ok(()));
+}
