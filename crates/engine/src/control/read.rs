@@ -1,6 +1,7 @@
 //! What the catalogue says.
 
 mod cluster;
+mod describe;
 mod page;
 
 use std::collections::BTreeSet;
@@ -9,6 +10,10 @@ use model::{Incarnation, ProjectId, SubscriptionName, TopicName};
 use thiserror::Error;
 
 pub use cluster::{cluster, node, nodes, placement, placements, present_regions, region, regions};
+pub use describe::{
+    NodeDescription, RegionDescription, ShardDescription, Survives, describe_nodes,
+    describe_regions, describe_shards,
+};
 pub use page::{InvalidPage, Page, PageRequest};
 
 use super::table::NameKey;

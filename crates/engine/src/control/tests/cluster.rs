@@ -299,6 +299,89 @@ fn a_region_wants_more_shards_within_a_limit() {
     assert_eq!((region.region_shards, region.zone_shards), (2, 3));
 }
 
+fn place(catalogue: &mut Catalogue, group: GroupId, voters: &[u64]) {
+    let voters = voters.iter().copied().map(NodeId).collect();
+    let placed = Placement {
+        voters,
+        ..placement(catalogue, group)
+    };
+    catalogue.reply(Command::Place(Place(vec![placed])));
+}
+
+#[test]
+fn with_two_regions_an_operator_sees_what_goes_with_each() {
+    let mut catalogue = founded();
+    join(&mut catalogue, 2, "us");
+    let goal = SurvivalGoal::Region;
+    let new = Placement::new(shard(4), region("us"), goal, BTreeSet::from([NodeId(2)]));
+    catalogue.reply(Command::Place(Place(vec![new])));
+    let described = read::describe_regions(&catalogue.view).unwrap();
+    let [eu, us] = &described[..] else {
+        panic!("two regions: {described:?}");
+    };
+    let all_of_eu: Vec<_> = found().groups().collect();
+    assert_eq!(eu.lost_with_it, all_of_eu);
+    assert_eq!(eu.shards, [1, 2, 3].map(ShardNumber));
+    assert_eq!(us.lost_with_it, [shard(4)]);
+    assert_eq!(us.nodes.len(), 1);
+}
+
+#[test]
+fn with_three_regions_nothing_goes_with_one() {
+    let mut catalogue = founded();
+    join(&mut catalogue, 2, "us");
+    join(&mut catalogue, 3, "ap");
+    for group in found().groups() {
+        place(&mut catalogue, group, &[1, 2, 3]);
+    }
+    for region in read::describe_regions(&catalogue.view).unwrap() {
+        assert_eq!(region.lost_with_it, [], "{}", region.region.name);
+    }
+}
+
+#[test]
+fn a_shard_survives_what_leaves_most_of_its_voters() {
+    let mut catalogue = founded();
+    for (number, name) in [(2, "eu"), (3, "eu"), (4, "us"), (5, "ap")] {
+        join(&mut catalogue, number, name);
+    }
+    let survives = |catalogue: &Catalogue| {
+        let shards = read::describe_shards(&catalogue.view).unwrap();
+        shards[0].survives
+    };
+    assert_eq!(survives(&catalogue), read::Survives::Nothing);
+    place(&mut catalogue, shard(1), &[1, 2]);
+    assert_eq!(survives(&catalogue), read::Survives::Nothing);
+    place(&mut catalogue, shard(1), &[1, 2, 3]);
+    assert_eq!(survives(&catalogue), read::Survives::Node);
+    for (node, zone) in [(2, "b"), (3, "c")] {
+        catalogue.reply(Command::UpdateNode(UpdateNode {
+            node: NodeId(node),
+            peer_address: String::new(),
+            client_address: String::new(),
+            zone: ZoneName::parse(zone).unwrap(),
+        }));
+    }
+    assert_eq!(survives(&catalogue), read::Survives::Zone);
+    place(&mut catalogue, shard(1), &[1, 4, 5]);
+    assert_eq!(survives(&catalogue), read::Survives::Region);
+}
+
+#[test]
+fn a_node_is_shown_with_what_it_does() {
+    let mut catalogue = founded();
+    join(&mut catalogue, 2, "us");
+    let learning = Placement {
+        learners: BTreeSet::from([NodeId(2)]),
+        ..placement(&catalogue, GroupId::Control)
+    };
+    catalogue.reply(Command::Place(Place(vec![learning])));
+    let nodes = read::describe_nodes(&catalogue.view).unwrap();
+    assert_eq!(nodes[0].votes, found().groups().collect::<Vec<_>>());
+    assert_eq!(nodes[1].votes, []);
+    assert_eq!(nodes[1].learns, [GroupId::Control]);
+}
+
 #[test]
 fn commands_and_rows_round_trip() {
     let catalogue = founded();
