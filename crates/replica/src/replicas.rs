@@ -6,8 +6,9 @@ use std::time::Duration;
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, Found, Founded};
+use engine::table::run::referred_payload;
 use model::{GroupId, NodeId};
-use store::Store;
+use store::{Digest, Store};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -223,6 +224,16 @@ impl Replicas {
     #[must_use]
     pub fn shards(&self) -> &Shards {
         &self.shards
+    }
+
+    /// The state of a group's replica on this node as one number: the same on every node whose
+    /// replica has applied the same entries. Reads all of it, with the messages; waits for the disk
+    /// on the calling thread. `None` when nothing was applied yet.
+    ///
+    /// # Errors
+    /// [`Fault`] when the state can't be read, or is damaged.
+    pub fn digest(&self, group: GroupId) -> Result<Option<Digest>, Fault> {
+        self.store.digest(group, referred_payload)
     }
 
     /// Waits until a replica stops by itself: its disk fails, or its state is not what it must

@@ -9,7 +9,7 @@ use proto::cluster;
 use store::{Applied, Install, InstallError, Sealed};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::super::entry::{at, membership_from_store};
 use super::super::network::{Unanswered, wire};
@@ -44,7 +44,8 @@ impl Core {
             Err(refused) => return Err(not_installed(&refused)),
         };
         info!(%group, index = install.applied().at.index, "takes a checkpoint in");
-        let sealed = fill(install, &mut chunks).await?;
+        let sealed = fill(install, &mut chunks).await;
+        let sealed = sealed.inspect_err(|why| warn!(%group, ?why, "the checkpoint is given up"))?;
         let applied = sealed.applied().clone();
         self.hand_over(leader, &applied, Checkpoint::Arrived(sealed))
             .await
