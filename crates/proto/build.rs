@@ -15,7 +15,8 @@ const FILES: [&str; 2] = [
 ];
 
 /// The files that hold the services between nodes. Nothing of them is published to clients.
-const CLUSTER_FILES: [&str; 2] = [
+const CLUSTER_FILES: [&str; 3] = [
+    "orderly/cluster/v1/control.proto",
     "orderly/cluster/v1/forward.proto",
     "orderly/cluster/v1/raft.proto",
 ];

@@ -4,11 +4,13 @@
 //! - `publisher`, `subscriber`: one file for each call or group of calls.
 //! - `catalogue`: reads and changes of topics and subscriptions.
 //! - `convert`: resources between the wire and the engine.
+//! - `probe`: what load balancers ask.
 //! - `status`: every failure as a gRPC status.
 
 mod catalogue;
 mod convert;
 mod deadline;
+mod probe;
 mod publisher;
 mod serve;
 mod shutdown;

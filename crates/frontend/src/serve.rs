@@ -5,6 +5,7 @@ use proto::iam::iam_policy_server::IamPolicyServer;
 use proto::pubsub::publisher_server::PublisherServer;
 use proto::pubsub::schema_service_server::SchemaServiceServer;
 use proto::pubsub::subscriber_server::SubscriberServer;
+use replica::health::Health;
 use router::Router;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -14,6 +15,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
 use crate::Shutdown;
+use crate::probe::pages;
 use crate::publisher::PublisherService;
 use crate::subscriber::SubscriberService;
 use crate::unsupported::Unsupported;
@@ -40,10 +42,11 @@ pub enum ServeError {
 /// [`ServeError`] when the listener fails.
 pub async fn serve(
     router: Router,
+    health: Health,
     listener: TcpListener,
     mut shutdown: Shutdown,
 ) -> Result<(), ServeError> {
-    let routes = routes(router, shutdown.clone()).await?;
+    let routes = routes(router, health, shutdown.clone()).await?;
     // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     Server::builder()
@@ -58,8 +61,8 @@ pub async fn serve(
         .map_err(ServeError::Transport)
 }
 
-/// All services. `GET /` answers `Ok`, as tools that wait for an emulator expect.
-async fn routes(router: Router, shutdown: Shutdown) -> Result<Routes, ServeError> {
+/// All services, and the pages beside them.
+async fn routes(router: Router, node: Health, shutdown: Shutdown) -> Result<Routes, ServeError> {
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(proto::FILE_DESCRIPTOR_SET)
@@ -72,8 +75,7 @@ async fn routes(router: Router, shutdown: Shutdown) -> Result<Routes, ServeError
     let subscriber = SubscriberServer::new(SubscriberService::new(router, shutdown))
         .max_decoding_message_size(GRPC_REQUEST_BYTES_MAX)
         .accept_compressed(CompressionEncoding::Gzip);
-    let page = axum::Router::new().route("/", axum::routing::get(|| async { "Ok" }));
-    let mut routes = Routes::from(page);
+    let mut routes = Routes::from(pages(node));
     routes = routes
         .add_service(publisher)
         .add_service(subscriber)

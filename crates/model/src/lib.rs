@@ -19,6 +19,6 @@ pub use id::{
     SessionId, ShardNumber, Term,
 };
 pub use name::{ProjectId, SubscriptionName, TopicName};
-pub use region::{NodeName, RegionName, SurvivalGoal, ZoneName};
+pub use region::{InvalidPlaceName, NodeName, RegionName, SurvivalGoal, ZoneName};
 pub use secret::ClusterSecret;
 pub use time::Timestamp;

@@ -116,6 +116,8 @@ pub const PROPOSAL_REQUESTS_MAX: usize = 4_096;
 pub const PROPOSALS_IN_FLIGHT_MAX: usize = 16;
 /// Payload bytes waiting to be proposed in one shard; beyond, publishes are RESOURCE_EXHAUSTED.
 pub const SHARD_WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Requests waiting for the control group's leader on one node; beyond, the sender waits.
+pub const CONTROL_WAITING_REQUESTS_MAX: usize = 1_024;
 /// Requests waiting in one shard; beyond, the sender waits.
 pub const SHARD_WAITING_REQUESTS_MAX: usize = 65_536;
 

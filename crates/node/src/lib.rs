@@ -2,8 +2,16 @@
 //!
 //! - [`start`]: builds a node, one crate after another.
 //! - [`cli`]: the commands.
+//! - [`config`]: the configuration of a node.
 //! - `bench`: load on any endpoint, measured and checked.
+//! - `demo`: a whole cluster on this machine.
+//! - `drill`: an audit of the promises while something is lost.
+//! - `probe`: whether a node is ready.
 
 mod bench;
 pub mod cli;
+pub mod config;
+mod demo;
+mod drill;
+mod probe;
 pub mod start;

@@ -2,10 +2,11 @@
 //!
 //! - [`replicas`]: all replicas of a node, founded once, started and stopped together.
 //! - [`shard`]: a shard's leader at work, and the handle to it.
-//! - [`control`]: the handle to the control group.
-//! - `catalogue`: what a change of the catalogue means for the shards.
+//! - [`control`]: the control group's leader at work, and the handle to it.
+//! - `catalogue`: this node's copy of the catalogue, and what its changes mean for the shards.
 //! - `groups`: the groups that have a replica here, and how other nodes reach them.
 //! - `members`: who belongs to which group: what the catalogue wants becomes so.
+//! - [`health`]: whether this node can serve.
 //! - [`peer`]: the other nodes: how they are reached, and how their calls are answered.
 //! - `raft`: the one room that names openraft.
 //! - [`clock`]: the one place that reads a clock.
@@ -17,6 +18,7 @@ mod catalogue;
 pub mod clock;
 pub mod control;
 mod groups;
+pub mod health;
 mod members;
 pub mod peer;
 mod raft;

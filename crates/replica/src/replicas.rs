@@ -16,10 +16,11 @@ use tokio::time::timeout;
 use tonic::service::Routes;
 use tracing::{info, warn};
 
-use crate::catalogue;
+use crate::catalogue::{self, catalogue};
 use crate::clock::Clock;
-use crate::control::ControlClient;
+use crate::control::{ControlClient, leader};
 use crate::groups::{Groups, RaftService, is_kept};
+use crate::health::Health;
 use crate::members;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
@@ -55,6 +56,7 @@ pub struct Replicas {
     control: ControlClient,
     shards: Shards,
     groups: Groups,
+    health: Health,
     settings: Settings,
     store: Store,
     stop: Stop,
@@ -146,9 +148,11 @@ impl Replicas {
         let stop = Stop::new();
         let mut tasks = JoinSet::new();
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
+        let (keeper, lease) = catalogue::lease();
         let hosts = Hosts::new(Site {
             groups: groups.clone(),
             control: control.clone(),
+            lease: lease.clone(),
             store: store.clone(),
             clock,
             forwards,
@@ -156,11 +160,27 @@ impl Replicas {
             shards: shards.clone(),
         });
         tasks.spawn(hosts.work());
-        let (changes, catalogue) =
-            catalogue::catalogue(control.clone(), clock, shards.clone(), stop.ear());
+        // A later life of the node always has a greater number: the wall clock does for that.
+        let boot = clock.wall().0;
+        let (client, leader) = leader(control.clone(), clock, peers.clone(), boot, stop.ear());
+        tasks.spawn(leader);
+        let health = Health::new(
+            groups.clone(),
+            control.clone(),
+            lease.clone(),
+            store.clone(),
+        );
+        let catalogue = catalogue(
+            control,
+            client.clone(),
+            shards.clone(),
+            keeper,
+            lease,
+            stop.ear(),
+        );
         tasks.spawn(catalogue);
         tasks.spawn(cut_logs(settings, groups.clone(), stop.ear()));
-        let control = ControlClient::new(control, changes);
+        let control = client;
         tasks.spawn(members::keep(
             groups.clone(),
             control.clone(),
@@ -172,6 +192,7 @@ impl Replicas {
             control,
             shards,
             groups,
+            health,
             settings,
             store,
             stop,
@@ -211,7 +232,22 @@ impl Replicas {
     /// What other nodes may ask of this one: to be served to them by [`crate::peer::serve`].
     #[must_use]
     pub fn routes(&self) -> Routes {
-        Routes::new(RaftService::server(self.groups.clone())).add_service(self.shards.service())
+        Routes::new(RaftService::server(self.groups.clone()))
+            .add_service(self.shards.service())
+            .add_service(self.control.service())
+    }
+
+    /// What nodes may ask of this one that belong to no cluster yet: to be let in.
+    #[must_use]
+    pub fn open_routes(&self) -> Routes {
+        let cluster = &self.store.identity().cluster;
+        Routes::new(self.control.membership(cluster))
+    }
+
+    /// Whether this node can serve.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.health
     }
 
     /// The control group.
@@ -344,7 +380,7 @@ async fn found_groups(groups: &Groups, clock: Clock, found: Found) -> Result<(),
         commands: std::iter::once(found).chain(exist).collect(),
     };
     let founded = control.propose(None, entry).await.await;
-    match founded.as_deref() {
+    match founded.as_ref().map(|founded| &founded.outcomes[..]) {
         Ok([Outcome::Control(founded), ..]) if founded.reply == control::Reply::Done => Ok(()),
         Ok(_) => Err(StartError::AlreadyFounded),
         Err(_) => Err(control.until_stopped().await.into()),

@@ -90,7 +90,7 @@ pub struct Outcome {
 }
 
 /// The answer to a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// The command is done, and leaves nothing to show.
     Done,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use model::limits::RESOURCES_PER_PROJECT_MAX;
 use model::{ProjectId, RegionName, SubscriptionName, TopicName};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::survival::{SURVIVAL_LABEL, SURVIVAL_REGIONS_MIN};
@@ -14,7 +15,7 @@ use crate::Fault;
 pub use node::NodeRejected;
 
 /// Why a command was refused. All of these are *refused*: nothing was done.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Rejected {
     /// The cluster was founded before.
     #[error("the cluster is founded already")]
@@ -83,7 +84,7 @@ pub enum Rejected {
 }
 
 /// What is limited in number.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Quota {
     /// Topics of a project.
     #[error("the topics of project \"{}\"", .0.as_str())]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use thiserror::Error;
 use tonic::{Code, Status};
 
+use crate::config::ConfigError;
 use crate::start::StartError;
 
 /// Why a command failed.
@@ -31,6 +32,9 @@ pub enum Failure {
     /// The node did not start, or stopped.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// A configuration can't be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A file can't be written.
     #[error("{path} can't be written: {source}")]
     Write {
@@ -61,7 +65,7 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Usage(_) => 2,
+            Failure::Usage(_) | Failure::Config(_) => 2,
             Failure::Unreachable { .. } => 3,
             Failure::Refused(_) => 4,
             Failure::Check(_) => 5,

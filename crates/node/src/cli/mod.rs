@@ -1,8 +1,10 @@
 //! The command line. Its grammar follows gcloud's, so that fingers need not learn another.
 
 mod completions;
+mod config;
 mod endpoint;
 mod failure;
+mod init;
 mod labels;
 pub(crate) mod output;
 pub(crate) mod resource;
@@ -13,6 +15,8 @@ mod tail;
 mod topics;
 
 use crate::bench::Bench;
+use crate::demo::Demo;
+use crate::drill::Drill;
 use clap::{Parser, Subcommand};
 
 pub use endpoint::Target;
@@ -36,6 +40,16 @@ pub struct Cli {
 enum Command {
     /// Runs a node.
     Serve(serve::Serve),
+    /// Founds a cluster with its first node, and nothing else does.
+    Init(init::Init),
+    /// Looks at configuration files.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Runs a whole cluster on this machine, for a first look.
+    Demo(Box<Demo>),
+    /// Loses a region or a node under load, and says whether every promise was kept.
+    #[command(subcommand)]
+    Drill(Box<Drill>),
     /// Creates, lists, changes and deletes topics, and publishes to them.
     #[command(subcommand)]
     Topics(topics::Topics),
@@ -62,6 +76,10 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     } = cli;
     match command {
         Command::Serve(serve) => serve.run(),
+        Command::Init(init) => init.run(),
+        Command::Config(config) => config.run(),
+        Command::Demo(demo) => client(demo.run()),
+        Command::Drill(drill) => client(drill.run(&target, output)),
         Command::Completions(completions) => completions.run(),
         Command::Bench(bench) => bench.run(&target, output),
         Command::Topics(topics) => client(topics.run(&target, output)),

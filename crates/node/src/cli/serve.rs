@@ -6,14 +6,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 use super::output::print_line;
+use crate::config::Config;
 use crate::start::{Node, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
+    /// The configuration of a node of a cluster of several. It replaces the options below.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data_dir", "listen", "shards", "insecure"])]
+    config: Option<PathBuf>,
+    /// Stops when the standard input closes: for a parent that may be killed.
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
     /// Where the node keeps everything. An empty or new folder founds a cluster of this one node.
     #[arg(
         long,
@@ -35,13 +43,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        if !self.listen.ip().is_loopback() && !self.insecure {
-            return Err(Failure::Usage(format!(
-                "{} can be reached from other machines, and there is no TLS and no \
-                 authentication yet: listen on 127.0.0.1, or add --insecure",
-                self.listen
-            )));
-        }
+        let settings = self.settings()?;
         let filter =
             EnvFilter::try_from_env("ORDERLY_LOG").unwrap_or_else(|_| "info,openraft=error".into());
         tracing_subscriber::fmt()
@@ -52,20 +54,58 @@ impl Serve {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build();
-        runtime.map_err(Failure::Runtime)?.block_on(self.serve())
+        let runtime = runtime.map_err(Failure::Runtime)?;
+        runtime.block_on(serve(settings, self.until_input_ends))
     }
 
-    async fn serve(self) -> Result<(), Failure> {
-        let stop = stop_signal().map_err(Failure::Runtime)?;
-        let settings = Settings {
-            data_dir: self.data_dir,
+    /// What the configuration says, or the options.
+    fn settings(&self) -> Result<Settings, Failure> {
+        if let Some(file) = &self.config {
+            return Ok(Config::read(file)?.settings());
+        }
+        if !self.listen.ip().is_loopback() && !self.insecure {
+            return Err(Failure::Usage(format!(
+                "{} can be reached from other machines, and there is no TLS and no \
+                 authentication yet: listen on 127.0.0.1, or add --insecure",
+                self.listen
+            )));
+        }
+        Ok(Settings {
+            data_dir: self.data_dir.clone(),
             listen: self.listen,
             shards: self.shards,
-        };
-        let node = Node::start(settings).await?;
-        greet(node.address());
-        Ok(node.run(stop).await?)
+            ..Settings::default()
+        })
     }
+}
+
+async fn serve(settings: Settings, until_input_ends: bool) -> Result<(), Failure> {
+    let stop = stop_signal().map_err(Failure::Runtime)?;
+    let stop = async move {
+        tokio::select! {
+            () = stop => {}
+            () = input_ends(), if until_input_ends => {}
+        }
+    };
+    let mut stop = std::pin::pin!(stop);
+    let node = tokio::select! {
+        node = Node::start(settings) => node?,
+        // A node that waits for a cluster to join can be stopped as well.
+        () = &mut stop => return Ok(()),
+    };
+    greet(node.address());
+    Ok(node.run(stop).await?)
+}
+
+/// Resolves when nobody holds the other end of the standard input any more.
+async fn input_ends() {
+    let (ended, end) = oneshot::channel();
+    // A thread of its own: a read that never returns must not keep the runtime from ending.
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = ended.send(());
+    });
+    let _ = end.await;
 }
 
 /// What a person, or a tool that waits for an emulator, reads first.

@@ -32,13 +32,15 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 #[error("the listener for other nodes failed")]
 pub struct ServeError(#[source] tonic::transport::Error);
 
-/// Answers the calls of other nodes until `shutdown` resolves.
+/// Answers the calls of other nodes until `shutdown` resolves: `routes` to nodes of the same
+/// cluster only, `open` to nodes that belong to none yet.
 ///
 /// # Errors
 /// [`ServeError`].
 pub async fn serve(
     listener: TcpListener,
     routes: Routes,
+    open: Routes,
     peers: Peers,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
@@ -49,13 +51,15 @@ pub async fn serve(
         .map(move |stream| secured(tls.clone(), stream))
         .buffer_unordered(HANDSHAKES_MAX)
         .filter_map(|wire| std::future::ready(wire.map(Ok::<_, io::Error>)));
+    let checked = InterceptorLayer::new(Check(peers));
+    let routes = routes.into_axum_router().layer(checked);
+    let routes = Routes::from(routes.merge(open.into_axum_router().reset_fallback()));
     let (close, closing) = oneshot::channel::<()>();
     let serving = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
         .http2_keepalive_timeout(Some(KEEPALIVE_WAIT))
-        .layer(InterceptorLayer::new(Check(peers)))
         .add_routes(routes)
         .serve_with_incoming_shutdown(incoming, async move {
             let _ = closing.await;

@@ -74,6 +74,7 @@ async fn call(asked: Tls, caller: Option<Tls>) -> Code {
     tokio::spawn(serve(
         listener,
         Routes::default(),
+        Routes::default(),
         near,
         std::future::pending(),
     ));

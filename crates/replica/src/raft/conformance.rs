@@ -17,6 +17,7 @@ use openraft::testing::log::{StoreBuilder, Suite};
 use store::{Applied, Identity, MemoryDisk, Pace, Start, Store};
 use tempfile::TempDir;
 
+use super::effects::Effects;
 use super::entry::{membership_to_store, position};
 use super::log::Log;
 use super::state::State;
@@ -113,7 +114,12 @@ impl Medium {
             }
         };
         let store = store.map_err(io::Error::other)?;
-        let (state, _) = State::open(store.clone(), GROUP, Arc::new(Mutex::new(())))?;
+        let (state, _) = State::open(
+            store.clone(),
+            GROUP,
+            Arc::new(Mutex::new(())),
+            Effects::default(),
+        )?;
         let log = Log::new(store.clone(), GROUP);
         Ok((folder, CutLater { log, store }, state))
     }

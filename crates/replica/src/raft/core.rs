@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::answer::Answer;
 use super::checkpoint::{Exports, Holds};
 use super::config::{Timing, config};
+use super::effects::Effects;
 use super::log::Log;
 use super::network::Network;
 use super::state::{State, UNPOISONED};
@@ -42,6 +43,7 @@ pub(crate) struct Core {
     network: Network,
     view: StateView,
     applied: watch::Receiver<Option<Position>>,
+    effects: Effects,
     changes: Arc<Mutex<()>>,
 }
 
@@ -63,8 +65,14 @@ pub(crate) struct Leading {
     pub(crate) term: Term,
 }
 
-/// The outcomes of a proposal, one for each command.
-pub(crate) type Committed = Vec<Outcome>;
+/// A proposal that was applied.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    /// Where it stands in the log.
+    pub(crate) index: u64,
+    /// One for each command.
+    pub(crate) outcomes: Vec<Outcome>,
+}
 
 /// A proposal was not seen to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +103,8 @@ impl Core {
         };
         let view = store.view(group).map_err(|fault| stopped(&fault))?;
         let changes = Arc::new(Mutex::new(()));
-        let state = State::open(store.clone(), group, changes.clone());
+        let effects = Effects::default();
+        let state = State::open(store.clone(), group, changes.clone(), effects.clone());
         let (state, applied) = state.map_err(|fault| stopped(&fault))?;
         let log = Log::new(store.clone(), group);
         let config = config(group, timing);
@@ -113,6 +122,7 @@ impl Core {
             network,
             view,
             applied,
+            effects,
             changes,
         })
     }
@@ -262,6 +272,13 @@ impl Core {
         }
     }
 
+    /// Who votes, as far as this node knows.
+    pub(crate) fn voters(&self) -> BTreeSet<NodeId> {
+        let server = self.raft.server_metrics();
+        let server = server.borrow_watched();
+        server.membership_config.voter_ids().collect()
+    }
+
     /// Who leads, from now on.
     pub(crate) fn leadership(&self) -> Leadership {
         Leadership {
@@ -280,6 +297,11 @@ impl Core {
     /// How far this node's state has come.
     pub(crate) fn applied(&self) -> watch::Receiver<Option<Position>> {
         self.applied.clone()
+    }
+
+    /// What applied changes of the catalogue mean for the shards; of the control group only.
+    pub(crate) fn effects(&self) -> Effects {
+        self.effects.clone()
     }
 
     /// Cuts the log behind the last checkpoint, and asks for the next one. A leader keeps what
@@ -422,7 +444,10 @@ impl Future for Pending {
         Pin::new(&mut self.0)
             .poll(context)
             .map(|answer| match answer {
-                Ok(Ok(applied)) => Ok(applied.data),
+                Ok(Ok(applied)) => Ok(Committed {
+                    index: applied.log_id.index,
+                    outcomes: applied.data,
+                }),
                 // openraft promises: refused before it was appended.
                 Ok(Err(ClientWriteError::ForwardToLeader(_))) => {
                     Err(NotCommitted { unknown: false })

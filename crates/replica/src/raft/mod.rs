@@ -9,6 +9,7 @@
 //! - [`entry`]: log entries, as the store keeps them.
 //! - [`log`]: the log on disk.
 //! - [`state`]: applying, all of one batch in one write.
+//! - [`effects`]: what applied changes of the catalogue mean, on its way to the shards.
 //! - [`checkpoint`]: what lets the log be cut, and the state on its way between nodes.
 //! - [`members`]: who belongs to a group, and who shall lead it.
 //! - [`network`]: the way to other nodes.
@@ -20,6 +21,7 @@ mod config;
 #[cfg(test)]
 mod conformance;
 mod core;
+mod effects;
 mod entry;
 mod log;
 mod members;
@@ -30,6 +32,7 @@ pub use self::core::Stopped;
 pub(crate) use self::core::{Committed, Core, Leadership, Leading, NotCommitted, Pending};
 pub(crate) use checkpoint::Exports;
 pub use config::Timing;
+pub(crate) use effects::{Effects, Notice};
 pub(crate) use members::Members;
 pub(crate) use network::{MESSAGE_BYTES_MAX, Unanswered};
 

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::checkpoint::{Builder, Checkpoint, Mark};
+use super::effects::Effects;
 use super::entry::{at, membership_from_store, membership_to_store, position};
 use super::{LogId, Membership, Proposed, Types};
 
@@ -37,6 +38,8 @@ pub(super) struct State {
     checkpointed: bool,
     /// Tells how far the state has come, once it can be read.
     progress: watch::Sender<Option<Position>>,
+    /// Where the effects of the control group's commands go.
+    effects: Effects,
     /// Held for each change, so that a reader can hold them up.
     changes: Arc<Mutex<()>>,
 }
@@ -53,6 +56,7 @@ impl State {
         store: Store,
         group: GroupId,
         changes: Arc<Mutex<()>>,
+        effects: Effects,
     ) -> io::Result<(Self, watch::Receiver<Option<Position>>)> {
         let applied = store.applied(group).map_err(io::Error::other)?;
         let mark = match &applied {
@@ -71,6 +75,7 @@ impl State {
             unflushed: None,
             checkpointed: false,
             progress,
+            effects,
             changes,
         };
         Ok((state, watched))
@@ -84,8 +89,10 @@ impl State {
             let outcomes = match entry.payload {
                 EntryPayload::Blank => Vec::new(),
                 EntryPayload::Normal(Proposed(proposal)) => {
-                    apply(&mut overlay, self.group, &entry.log_id, &proposal)
-                        .map_err(io::Error::other)?
+                    let outcomes = apply(&mut overlay, self.group, &entry.log_id, &proposal)
+                        .map_err(io::Error::other)?;
+                    self.effects.add(entry.log_id.index, effects(&outcomes));
+                    outcomes
                 }
                 EntryPayload::Membership(members) => {
                     self.mark.membership = Membership::new(Some(entry.log_id), members);
@@ -160,6 +167,15 @@ fn apply(
         });
     }
     Ok(outcomes)
+}
+
+/// What the outcomes of one entry mean for the shards, in order.
+fn effects(outcomes: &[Outcome]) -> Vec<shard::Command> {
+    let of_control = |outcome: &Outcome| match outcome {
+        Outcome::Control(outcome) => outcome.effects.clone(),
+        _ => Vec::new(),
+    };
+    outcomes.iter().flat_map(of_control).collect()
 }
 
 impl RaftStateMachine<Types> for State {

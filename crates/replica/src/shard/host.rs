@@ -9,6 +9,7 @@ use tracing::{info, warn};
 use super::forward::ForwardRequest;
 use super::local::LocalShard;
 use super::shell::{End, Shell, Surroundings};
+use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::raft::{Core, Leadership, Leading, Stopped};
 use crate::stopping::Stopping;
@@ -19,6 +20,8 @@ pub(crate) struct Host {
     pub(crate) core: Core,
     /// The control group, whose state is the catalogue.
     pub(crate) control: Core,
+    /// Whether this node's copy of the catalogue may be relied on.
+    pub(crate) lease: CatalogueLease,
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -42,6 +45,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
     let around = Surroundings {
         shard,
         catalogue: host.control.view().clone(),
+        lease: host.lease,
         core: host.core,
         store: host.store,
         clock: host.clock,
@@ -50,13 +54,13 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         serving,
         stopping: host.stopping,
     };
-    (local, work(around, host.control))
+    (local, work(around))
 }
 
-async fn work(mut around: Surroundings, control: Core) -> Result<(), Stopped> {
+async fn work(mut around: Surroundings) -> Result<(), Stopped> {
     let mut leadership = around.core.leadership();
     let mut last = None;
-    while let Some(leading) = take_up(&mut around, &control, &mut leadership, last).await {
+    while let Some(leading) = take_up(&mut around, &mut leadership, last).await {
         // Even a leadership that ended early has used its term: deliveries are counted from one
         // in each, so that a second one would give out the same ids again.
         last = Some(leading.term);
@@ -80,15 +84,15 @@ async fn work(mut around: Surroundings, control: Core) -> Result<(), Stopped> {
 /// the node shuts down or the replica has stopped.
 async fn take_up(
     around: &mut Surroundings,
-    control: &Core,
     leadership: &mut Leadership,
     last: Option<Term>,
 ) -> Option<Leading> {
     let shard = around.shard;
+    let mut lease = around.lease.clone();
     let mut ready = std::pin::pin!(async {
         let leading = leadership.begins(last).await?;
         // To compare with an old catalogue would be to detach what was just attached.
-        control.caught_up().await?;
+        lease.begins().await?;
         Some(leading)
     });
     loop {

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use super::forward::ForwardRequest;
 use super::host::{Host, host};
 use super::shards::Shards;
+use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::raft::{Core, Stopped};
@@ -21,6 +22,8 @@ pub(crate) struct Site {
     pub(crate) groups: Groups,
     /// The control group, whose state is the catalogue.
     pub(crate) control: Core,
+    /// Whether this node's copy of it may be relied on.
+    pub(crate) lease: CatalogueLease,
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -81,6 +84,7 @@ impl Hosts {
                 let (shard, work) = host(Host {
                     core: core.clone(),
                     control: self.site.control.clone(),
+                    lease: self.site.lease.clone(),
                     store: self.site.store.clone(),
                     clock: self.site.clock,
                     forwards: self.site.forwards.clone(),

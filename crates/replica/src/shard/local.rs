@@ -7,7 +7,6 @@ use model::{NodeId, ShardNumber};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::request::Request;
-use crate::Unavailable;
 use crate::raft::Core;
 
 /// A shard with a replica on this node. It serves while this node leads. Cheap to clone.
@@ -20,10 +19,7 @@ pub(crate) struct LocalShard {
 }
 
 /// A change of the catalogue on its way into a shard's log.
-pub(crate) struct CatalogueLogged {
-    answered: oneshot::Receiver<()>,
-    serving: watch::Receiver<bool>,
-}
+pub(crate) struct CatalogueLogged(oneshot::Receiver<()>);
 
 impl LocalShard {
     pub(super) fn new(
@@ -85,28 +81,26 @@ impl LocalShard {
             .requests
             .send(Request::Catalogue { command, answer })
             .await;
-        CatalogueLogged {
-            answered,
-            serving: self.serving.clone(),
-        }
+        CatalogueLogged(answered)
+    }
+
+    /// Puts whatever the catalogue has and the shard lacks into its log, as
+    /// [`LocalShard::log_catalogue`] does with one change.
+    pub(crate) async fn compare_catalogue(&self) -> CatalogueLogged {
+        let (answer, answered) = oneshot::channel();
+        let _ = self
+            .requests
+            .send(Request::CompareCatalogue { answer })
+            .await;
+        CatalogueLogged(answered)
     }
 }
 
 impl CatalogueLogged {
-    /// Waits until the change stands in the log ahead of any later publish.
-    ///
-    /// # Errors
-    /// [`Unavailable`] when the node shuts down.
-    pub(crate) async fn wait(mut self) -> Result<(), Unavailable> {
-        if self.answered.await.is_ok() {
-            return Ok(());
-        }
-        // A leadership that does not serve any more when it refuses is followed by one that
-        // compares its log with the catalogue before it serves.
-        match self.serving.wait_for(|serving| *serving).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Unavailable::UNKNOWN),
-        }
+    /// Waits until the change stands in the log ahead of any later publish, or no leader is here
+    /// that could take one: the next compares its log with the catalogue before it serves.
+    pub(crate) async fn wait(self) {
+        let _ = self.0.await;
     }
 }
 

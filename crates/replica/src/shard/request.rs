@@ -54,6 +54,10 @@ pub(super) enum Request {
         command: shard::Command,
         answer: oneshot::Sender<()>,
     },
+    /// To log whatever the catalogue has and the shard lacks.
+    CompareCatalogue {
+        answer: oneshot::Sender<()>,
+    },
     OpenSession {
         open: OpenSession,
         events: SessionEvents,
@@ -73,6 +77,17 @@ pub(super) enum Say {
 }
 
 impl Request {
+    /// Whether it rests on what the catalogue says now.
+    pub(super) fn needs_catalogue(&self) -> bool {
+        matches!(
+            self,
+            Request::Publish { .. }
+                | Request::Acknowledge { .. }
+                | Request::ModifyDeadline { .. }
+                | Request::OpenSession { .. }
+        )
+    }
+
     /// Answers that no leader is here. Nothing was done.
     pub(super) fn refuse(self, shard: ShardNumber) {
         let unavailable = Unavailable::NOT_DONE;
@@ -91,7 +106,7 @@ impl Request {
                 });
             }
             // The next leader compares its log with the catalogue.
-            Request::Catalogue { .. } => {}
+            Request::Catalogue { .. } | Request::CompareCatalogue { .. } => {}
             // A session that ended with its leader.
             Request::Session { .. } => {}
         }

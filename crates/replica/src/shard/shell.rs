@@ -19,8 +19,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::forward::{Dispatched, ForwardRequest};
 use super::request::Request;
-use super::waiting::{Caller, Callers, Sessions};
-use crate::catalogue;
+use super::waiting::{Callers, Sessions};
+use crate::catalogue::{self, CatalogueLease};
 use crate::clock::Clock;
 use crate::raft::{Core, Leadership, Leading, Pending};
 use crate::stopping::Stopping;
@@ -33,6 +33,8 @@ pub(super) struct Surroundings {
     pub(super) clock: Clock,
     /// The control group's state.
     pub(super) catalogue: StateView,
+    /// Whether this node's copy of it may be relied on.
+    pub(super) lease: CatalogueLease,
     /// What is called.
     pub(super) requests: mpsc::Receiver<Request>,
     /// Where dead letters go.
@@ -133,10 +135,7 @@ impl<'s> Shell<'s> {
     /// What the catalogue has and the shard lacks, before anyone can call.
     fn first_inputs(&mut self) -> Result<Vec<Input>, Fault> {
         let missing = catalogue::missing(&self.around.catalogue, self.around.core.view())?;
-        let missing = missing.into_iter().map(|command| Input::Catalogue {
-            request: self.callers.add(Caller::Nobody),
-            command,
-        });
+        let missing = missing.into_iter().map(|command| self.unasked(command));
         Ok(std::iter::once(Input::Tick).chain(missing).collect())
     }
 

@@ -64,9 +64,15 @@ impl Node {
             .await
             .expect("the disk is whole");
         let (stop, stopped) = oneshot::channel();
-        let serving = peer::serve(listener, replicas.routes(), peers.clone(), async move {
-            let _ = stopped.await;
-        });
+        let serving = peer::serve(
+            listener,
+            replicas.routes(),
+            replicas.open_routes(),
+            peers.clone(),
+            async move {
+                let _ = stopped.await;
+            },
+        );
         Node {
             replicas,
             peers,

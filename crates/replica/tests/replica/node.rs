@@ -23,7 +23,7 @@ pub(crate) const SECRET: ClusterSecret = ClusterSecret([5; 16]);
 const FORWARDS_WAITING_MAX: usize = 16;
 
 /// What no test waits longer for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for something that must happen.
 pub(crate) async fn soon<T>(what: &str, happens: impl Future<Output = T>) -> T {

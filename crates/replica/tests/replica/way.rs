@@ -31,7 +31,14 @@ impl Door {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let (routes, peers) = (node.replicas.routes(), peers(NODE));
-        tokio::spawn(peer::serve(listener, routes, peers, std::future::pending()));
+        let open = node.replicas.open_routes();
+        tokio::spawn(peer::serve(
+            listener,
+            routes,
+            open,
+            peers,
+            std::future::pending(),
+        ));
         Door::before(address, TcpListener::bind("127.0.0.1:0").await)
     }
 

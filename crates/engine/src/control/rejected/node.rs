@@ -2,11 +2,12 @@
 
 use model::limits::{NODES_MAX, SHARDS_PER_REGION_MAX};
 use model::{GroupId, NodeId, NodeName, RegionName};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Why a command about nodes and their groups was refused. All of these are *refused*: nothing was
 /// done.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum NodeRejected {
     /// There is no cluster yet.
     #[error("no cluster was founded here")]

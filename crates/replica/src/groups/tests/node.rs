@@ -180,9 +180,15 @@ impl Node {
         let address = listener.local_addr().expect("it is bound").to_string();
         let routes = Routes::new(RaftService::server(groups.clone()));
         let (stop, stopped) = oneshot::channel();
-        let serving = peer::serve(listener, routes, peers.clone(), async move {
-            let _ = stopped.await;
-        });
+        let serving = peer::serve(
+            listener,
+            routes,
+            Routes::default(),
+            peers.clone(),
+            async move {
+                let _ = stopped.await;
+            },
+        );
         Node {
             groups,
             peers,

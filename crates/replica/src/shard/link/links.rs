@@ -242,9 +242,10 @@ fn weight(request: &Request) -> u32 {
         Request::Publish { payload, .. } => payload.as_bytes().len(),
         Request::Acknowledge { ids, .. } => ids.len() * ID_BYTES,
         Request::ModifyDeadline { ids, .. } => ids.len() * ID_BYTES,
-        Request::Catalogue { .. } | Request::OpenSession { .. } | Request::Session { .. } => {
-            return 0;
-        }
+        Request::Catalogue { .. }
+        | Request::CompareCatalogue { .. }
+        | Request::OpenSession { .. }
+        | Request::Session { .. } => return 0,
     };
     (CALL_OVERHEAD_BYTES + bytes).min(LINK_CALLS_BYTES_MAX) as u32
 }

@@ -78,7 +78,7 @@ impl Said {
                     say,
                 });
             }
-            Request::Catalogue { .. } => {
+            Request::Catalogue { .. } | Request::CompareCatalogue { .. } => {
                 unreachable!("the catalogue is logged by the leader's own node")
             }
         };

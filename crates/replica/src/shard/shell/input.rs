@@ -2,15 +2,18 @@
 
 use std::collections::VecDeque;
 
+use engine::Fault;
 use engine::command::Outcome;
 use engine::dispatch::{Input, ProposalId, PublishRequest, Refused};
 use engine::shard;
 use futures::{FutureExt, StreamExt};
 use model::SessionId;
 use store::DiskLevel;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{End, Shell};
+use crate::catalogue;
 use crate::raft::{Committed, NotCommitted, Pending};
 use crate::shard::client::PublishError;
 use crate::shard::request::{Request, Say};
@@ -65,10 +68,12 @@ impl Shell<'_> {
         {
             requests.push(request);
         }
-        let heard = requests
-            .into_iter()
-            .filter_map(|request| self.input(request));
-        inputs.extend(heard);
+        for request in requests {
+            match request {
+                Request::CompareCatalogue { answer } => inputs.extend(self.compare(answer)?),
+                request => inputs.extend(self.input(request)),
+            }
+        }
         // Time passes also where something always happens.
         if self.alarmed && self.alarm.deadline() <= Instant::now() {
             self.alarmed = false;
@@ -77,18 +82,53 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// The request as the leader hears it; `None` for one that needs no leader.
-    fn input(&mut self, request: Request) -> Option<Input> {
-        Some(match request {
+    /// What the catalogue has and the shard lacks, as the leader hears it. The caller is answered
+    /// with the last of it, since a log has one order.
+    fn compare(&mut self, answer: oneshot::Sender<()>) -> Result<Vec<Input>, Fault> {
+        let mut missing = catalogue::missing(&self.around.catalogue, self.around.core.view())?;
+        let Some(last) = missing.pop() else {
+            let _ = answer.send(());
+            return Ok(Vec::new());
+        };
+        let mut inputs: Vec<Input> = missing.into_iter().map(|one| self.unasked(one)).collect();
+        let request = self.callers.add(Caller::Catalogue(answer));
+        inputs.push(Input::Catalogue {
+            request,
+            command: last,
+        });
+        Ok(inputs)
+    }
+
+    /// A change of the catalogue that nobody waits for.
+    pub(super) fn unasked(&mut self, command: shard::Command) -> Input {
+        let request = self.callers.add(Caller::Nobody);
+        Input::Catalogue { request, command }
+    }
+
+    /// The request, unless it is answered without the leader.
+    fn admitted(&self, request: Request) -> Option<Request> {
+        match request {
             // Nobody waits for it any more. Its caller may be about to try again.
-            Request::Publish { answer, .. } if answer.is_closed() => return None,
+            Request::Publish { answer, .. } if answer.is_closed() => None,
+            // What this node knows of topics and subscriptions may be out of date.
+            request if request.needs_catalogue() && !self.around.lease.lasts() => {
+                request.refuse(self.around.shard);
+                None
+            }
             // Acks and deletes are still taken: they are what makes room.
             Request::Publish { answer, .. }
                 if self.around.store.disk_level() > DiskLevel::Normal =>
             {
                 answer.send(Err(PublishError::Refused(Refused::DiskFull)));
-                return None;
+                None
             }
+            request => Some(request),
+        }
+    }
+
+    /// The request as the leader hears it; `None` for one that needs no leader.
+    fn input(&mut self, request: Request) -> Option<Input> {
+        Some(match self.admitted(request)? {
             Request::Publish {
                 topic,
                 strand,
@@ -122,6 +162,7 @@ impl Shell<'_> {
                 subscription,
                 ids,
             },
+            Request::CompareCatalogue { .. } => unreachable!("it becomes any number of inputs"),
             Request::Catalogue { command, answer } => {
                 let request = self.callers.add(Caller::Catalogue(answer));
                 Input::Catalogue { request, command }
@@ -161,8 +202,8 @@ async fn oldest<T>(proposed: &mut VecDeque<(T, Pending)>) -> Result<Committed, N
 /// An entry has met its fate. One that was not applied ends the leadership: what was decided
 /// after it may rest on it.
 fn applied(proposal: ProposalId, fate: Result<Committed, NotCommitted>) -> Result<Input, End> {
-    let outcomes = fate.map_err(|_| End::NotCommitted)?;
-    let outcomes = outcomes.into_iter().map(of_shard).collect();
+    let committed = fate.map_err(|_| End::NotCommitted)?;
+    let outcomes = committed.outcomes.into_iter().map(of_shard).collect();
     Ok(Input::Applied { proposal, outcomes })
 }
 

@@ -1,39 +1,36 @@
 //! Builds a node, one crate after another in the order of their dependencies, and runs it.
+//!
+//! - [`settings`]: what a node is told.
+//! - [`found`]: the birth of a cluster.
+//! - [`join`]: how a node becomes a member of one.
+
+mod found;
+mod join;
+mod settings;
+
+pub use found::init;
+pub use settings::{Member, Settings};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::control::{Found, NewNode, read};
 use frontend::ServeError;
-use model::{ClusterSecret, NodeId, NodeName, RegionName, ZoneName};
-use replica::{Clock, Replicas};
+use model::NodeId;
+use replica::{Clock, Peers, Replicas, peer};
 use router::Router;
-use store::{Identity, OpenError, Start, Store};
+use store::{OpenError, Start, Store};
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tracing::info;
 
 /// Dead letters of this node's shards that wait for the router.
 const DEAD_LETTERS_WAITING_MAX: usize = 256;
 
-/// The registry groups of a cluster that this node founds: their number is for ever.
-const REGISTRIES: u16 = 1;
-
 /// How long a shutdown waits for the calls that are under way.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
-
-/// What a node is told.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The data folder.
-    pub data_dir: PathBuf,
-    /// Where clients connect.
-    pub listen: SocketAddr,
-    /// The shards of a cluster that this node founds.
-    pub shards: u16,
-}
 
 /// Why a node did not start, or stopped by itself.
 #[derive(Debug, Error)]
@@ -70,6 +67,21 @@ pub enum StartError {
     /// The listener failed.
     #[error("the listener failed: {0}")]
     Serve(#[from] ServeError),
+    /// The folder is empty, and there is no cluster to join.
+    #[error(
+        "{folder} is empty and \"join\" names no node: found a cluster with \"orderly init\", or \
+         name a node of the cluster to join", folder = .folder.display()
+    )]
+    NoCluster {
+        /// The data folder.
+        folder: PathBuf,
+    },
+    /// The cluster does not let this node in.
+    #[error("the cluster does not let this node in: {why}")]
+    NotLetIn {
+        /// Why, as the cluster says.
+        why: String,
+    },
     /// The operating system has no randomness for the secret of a new cluster.
     #[error("the operating system gives no random bytes: {0}")]
     Random(String),
@@ -81,39 +93,61 @@ pub struct Node {
     replicas: Replicas,
     listener: TcpListener,
     router: Router,
+    /// The listener for other nodes, where there are any.
+    peering: Option<JoinHandle<Result<(), peer::ServeError>>>,
+    close_peering: oneshot::Sender<()>,
 }
 
 impl Node {
-    /// Starts a node on its own: what the data folder holds, or a new cluster of one node in an
-    /// empty folder. When this returns, the node can serve.
+    /// Starts a node: what the data folder holds; in an empty folder a new member of the cluster
+    /// that the settings name, or, where they name none, a new cluster of one node. When this
+    /// returns, the node can serve.
     ///
     /// # Errors
     /// [`StartError`]
     pub async fn start(settings: Settings) -> Result<Node, StartError> {
         // First of all, so that a second node on the same port leaves the data alone.
         let listener = listen(settings.listen).await?;
+        let peer_listener = match &settings.member {
+            Some(member) => Some(listen(member.peer_listen).await?),
+            None => None,
+        };
         let clock = Clock::machine();
-        let (store, is_new) = open_store(&settings)?;
-        let replica_settings = replica::Settings::alone(store.identity().node);
+        let (store, is_new) = open_store(&settings).await?;
+        if is_new {
+            found::found(&settings, &store, clock).await?;
+        }
         let failed = |source| StartError::Replicas {
             folder: settings.data_dir.clone(),
             source,
         };
-        if is_new {
-            found(&settings, replica_settings, &store, clock).await?;
-        }
         let (forwards, dead_letters) = mpsc::channel(DEAD_LETTERS_WAITING_MAX);
         let node = store.identity().node;
-        let replicas = Replicas::start(replica_settings, store, clock, forwards)
-            .await
-            .map_err(failed)?;
+        let peers = peers(&settings, &store);
+        let replica_settings = replica_settings(&settings, node);
+        let replicas = match settings.member {
+            None => Replicas::start(replica_settings, store, clock, forwards).await,
+            Some(_) => {
+                let peers = peers.clone();
+                Replicas::start_among(peers, replica_settings, store, clock, forwards).await
+            }
+        };
+        let replicas = replicas.map_err(failed)?;
+        let (close, closed) = oneshot::channel();
+        let peering = peer_listener.map(|listener| {
+            let (routes, open) = (replicas.routes(), replicas.open_routes());
+            tokio::spawn(peer::serve(listener, routes, open, peers, async {
+                let _ = closed.await;
+            }))
+        });
+        let cluster = replicas.control().cluster().await.map_err(failed)?;
         for shard in replicas.shards().all().values() {
             // It fails only when a replica has stopped, which `run` reports.
             let _ = shard.serving().await;
         }
         let router = Router::new(
             node,
-            secret(&replicas).map_err(failed)?,
+            cluster.secret,
             replicas.control().clone(),
             replicas.shards().clone(),
             clock.wall().0 / 1_000,
@@ -124,6 +158,8 @@ impl Node {
             replicas,
             listener,
             router,
+            peering,
+            close_peering: close,
         })
     }
 
@@ -139,7 +175,13 @@ impl Node {
     /// [`StartError`] when the node can't go on by itself.
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
         let (trigger, shutdown) = frontend::shutdown();
-        let mut serving = tokio::spawn(frontend::serve(self.router, self.listener, shutdown));
+        let health = self.replicas.health().clone();
+        let mut serving = tokio::spawn(frontend::serve(
+            self.router,
+            health.clone(),
+            self.listener,
+            shutdown,
+        ));
         let ended = tokio::select! {
             () = stop => Ok(()),
             source = self.replicas.stopped() => Err(StartError::Stopped {
@@ -150,6 +192,7 @@ impl Node {
                 unreachable!("the listener ends by itself only with an error")
             })),
         };
+        health.begin_drain();
         trigger.begin();
         info!("draining");
         if !serving.is_finished() && tokio::time::timeout(DRAIN_MAX, &mut serving).await.is_err() {
@@ -157,6 +200,12 @@ impl Node {
             serving.abort();
         }
         self.replicas.shutdown().await;
+        // Other nodes are answered to the end: they may need what this one has.
+        let _ = self.close_peering.send(());
+        if let Some(peering) = self.peering {
+            // It ends with its listener; what went wrong there is over with the node.
+            let _ = peering.await;
+        }
         ended
     }
 }
@@ -167,69 +216,52 @@ async fn listen(listen: SocketAddr) -> Result<TcpListener, StartError> {
         .map_err(|source| StartError::Listen { listen, source })
 }
 
-/// Opens the data folder; also tells whether it was empty and is now a new node's.
-fn open_store(settings: &Settings) -> Result<(Store, bool), StartError> {
-    let folder = |start| store::Settings {
-        folder: settings.data_dir.clone(),
-        start,
-        marks: store::DiskMarks::default(),
-        limits: store::Limits::default(),
-    };
-    match Store::open(folder(Start::Existing)) {
-        Ok(store) => Ok((store, false)),
-        Err(OpenError::Empty { .. }) => {
-            let cluster = format!("{:032x}", u128::from_be_bytes(random_bytes()?));
-            let identity = Identity {
-                cluster,
-                node: NodeId(1),
-            };
-            Ok((Store::open(folder(Start::New(identity)))?, true))
+/// Opens the data folder. An empty one becomes that of a new node: of a cluster of its own, or of
+/// the cluster that the settings name. Also tells whether a cluster is to be founded.
+async fn open_store(settings: &Settings) -> Result<(Store, bool), StartError> {
+    match (
+        Store::open(store_settings(settings, Start::Existing)),
+        &settings.member,
+    ) {
+        (Ok(store), _) => Ok((store, false)),
+        (Err(OpenError::Empty { .. }), None) => Ok((found::new_store(settings)?, true)),
+        (Err(OpenError::Empty { .. }), Some(member)) if member.join.is_empty() => {
+            Err(StartError::NoCluster {
+                folder: settings.data_dir.clone(),
+            })
         }
-        Err(other) => Err(other.into()),
+        (Err(OpenError::Empty { .. }), Some(member)) => {
+            Ok((join::join_cluster(settings, member).await?, false))
+        }
+        (Err(other), _) => Err(other.into()),
     }
 }
 
-/// Founds a cluster of this one node.
-async fn found(
-    settings: &Settings,
-    replica_settings: replica::Settings,
-    store: &Store,
-    clock: Clock,
-) -> Result<(), StartError> {
-    let found = Found {
-        secret: ClusterSecret(random_bytes()?),
-        cluster: store.identity().cluster.clone(),
-        node: alone(settings.listen, random_bytes()?),
-        shards_per_region: settings.shards,
-        registries: REGISTRIES,
-    };
-    let founded = Replicas::found(replica_settings, store, clock, found).await;
-    founded.map_err(|source| StartError::Replicas {
-        folder: settings.data_dir.clone(),
-        source,
-    })?;
-    info!(folder = %settings.data_dir.display(), "founded a new cluster of one node");
-    Ok(())
+fn store_settings(settings: &Settings, start: Start) -> store::Settings {
+    store::Settings::new(settings.data_dir.clone(), start)
 }
 
-/// A node on its own, which no other one has to reach.
-fn alone(listen: SocketAddr, join: [u8; 16]) -> NewNode {
-    let name = "local";
-    NewNode {
-        name: NodeName::parse(name).expect("it follows the grammar"),
-        region: RegionName::parse(name).expect("it follows the grammar"),
-        zone: ZoneName::parse(name).expect("it follows the grammar"),
-        peer_address: String::new(),
-        client_address: listen.to_string(),
-        join,
+/// A node alone need not look out for others, so its groups tick slowly.
+fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
+    match settings.member {
+        None => replica::Settings::alone(node),
+        Some(_) => replica::Settings::of_zone(node),
     }
 }
 
-fn secret(replicas: &Replicas) -> Result<ClusterSecret, replica::StartError> {
-    let cluster = read::cluster(replicas.control().view())?;
-    cluster
-        .map(|cluster| cluster.secret)
-        .ok_or(replica::StartError::NotFounded)
+/// What this node tells others of itself.
+fn peers(settings: &Settings, store: &Store) -> Peers {
+    let node = store.identity().node;
+    match &settings.member {
+        None => Peers::none(node),
+        Some(member) => Peers::new(peer::Settings {
+            cluster: store.identity().cluster.clone(),
+            node,
+            region: member.region.clone(),
+            wan_one_way: (!member.wan_one_way.is_zero()).then_some(member.wan_one_way),
+            tls: None,
+        }),
+    }
 }
 
 fn random_bytes() -> Result<[u8; 16], StartError> {

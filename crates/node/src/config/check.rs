@@ -1,0 +1,109 @@
+//! What is wrong with a configuration, and what would be right.
+
+use std::net::SocketAddr;
+
+use model::{NodeName, RegionName, ZoneName};
+
+use super::Config;
+
+/// Every key, as a path from the top of the file. A test compares it with [`Config`].
+const KEYS: [&str; 16] = [
+    "node",
+    "region",
+    "zone",
+    "data_dir",
+    "listen",
+    "advertise",
+    "peer_listen",
+    "peer_advertise",
+    "join",
+    "insecure",
+    "tls",
+    "tls.ca",
+    "tls.certificate",
+    "tls.key",
+    "emulate",
+    "emulate.wan_round_trip_ms",
+];
+
+/// So like must two keys be that one is taken for a slip of the other: 1 is the same.
+const LIKENESS_MIN: f64 = 0.8;
+
+/// Refuses keys that nobody reads: a slip must not be a silent default.
+pub(super) fn keys(text: &str) -> Result<(), String> {
+    let table: toml::Table = toml::from_str(text).map_err(|wrong| wrong.to_string())?;
+    for (key, value) in &table {
+        known(key)?;
+        for below in value.as_table().into_iter().flat_map(toml::Table::keys) {
+            known(&format!("{key}.{below}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn known(key: &str) -> Result<(), String> {
+    if KEYS.contains(&key) {
+        return Ok(());
+    }
+    let likeness = |known: &&str| strsim::jaro_winkler(known, key);
+    let closest = KEYS
+        .into_iter()
+        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
+        .filter(|closest| likeness(closest) >= LIKENESS_MIN);
+    Err(match closest {
+        Some(closest) => format!("unknown key \"{key}\": did you mean \"{closest}\"?"),
+        None => format!("unknown key \"{key}\": the keys are {}", KEYS.join(", ")),
+    })
+}
+
+/// Refuses values that no node can work with.
+pub(super) fn values(config: &Config) -> Result<(), String> {
+    NodeName::parse(&config.node).map_err(|wrong| wrong.to_string())?;
+    RegionName::parse(&config.region).map_err(|wrong| wrong.to_string())?;
+    ZoneName::parse(&config.zone).map_err(|wrong| wrong.to_string())?;
+    secured("listen", config.listen, config.insecure)?;
+    let insecure_peers = config.insecure || config.tls.is_some();
+    secured("peer_listen", config.peer_listen, insecure_peers)?;
+    advertised("advertise", config.advertise.as_deref(), config.listen)?;
+    let peer = config.peer_advertise.as_deref();
+    advertised("peer_advertise", peer, config.peer_listen)?;
+    for address in &config.join {
+        host_and_port("join", address)?;
+    }
+    Ok(())
+}
+
+/// Without a word of its own, a node advertises the address that it listens on.
+fn advertised(key: &str, said: Option<&str>, listen: SocketAddr) -> Result<(), String> {
+    match said {
+        Some(address) => host_and_port(key, address),
+        None if listen.ip().is_unspecified() => Err(format!(
+            "nobody can dial {listen}: say {key} = \"host:port\""
+        )),
+        None => Ok(()),
+    }
+}
+
+fn host_and_port(key: &str, address: &str) -> Result<(), String> {
+    match address.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(()),
+        _ => Err(format!(
+            "{key} \"{address}\" must be host:port, for example node-1.example:8086"
+        )),
+    }
+}
+
+fn secured(key: &str, listen: SocketAddr, secured: bool) -> Result<(), String> {
+    if listen.ip().is_loopback() || secured {
+        return Ok(());
+    }
+    let cure = match key {
+        "peer_listen" => "add a [tls] section, listen on 127.0.0.1, or say insecure = true",
+        _ => {
+            "there is no authentication of clients yet: listen on 127.0.0.1, or say insecure = true"
+        }
+    };
+    Err(format!(
+        "{key} {listen} can be reached from other machines: {cure}"
+    ))
+}

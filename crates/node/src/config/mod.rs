@@ -1,0 +1,222 @@
+//! The configuration of a node: one TOML file.
+//!
+//! [`Config`] is the file as it is written; [`crate::start::Settings`] is what a node works with.
+//! `check` finds what is wrong with a file, and says what would be right.
+
+mod check;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use model::{NodeName, RegionName, ZoneName};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::start::{Member, Settings};
+
+/// A configuration file, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The node's name: unique in the cluster, of lower-case letters, digits, dashes and dots.
+    pub node: String,
+    /// The region that the node stands in.
+    pub region: String,
+    /// The failure domain inside the region, for example a rack or a zone of a cloud.
+    pub zone: String,
+    /// Where the node keeps everything.
+    pub data_dir: PathBuf,
+    /// Where clients connect: `address:port`.
+    pub listen: SocketAddr,
+    /// What clients of other nodes are told: `host:port`. By default the same as `listen`.
+    pub advertise: Option<String>,
+    /// Where other nodes connect: `address:port`.
+    pub peer_listen: SocketAddr,
+    /// What other nodes are told: `host:port`. A name is resolved anew at each dial. By default
+    /// the same as `peer_listen`.
+    pub peer_advertise: Option<String>,
+    /// Nodes of the cluster to join: `host:port` of their `peer_listen`. Used only while the data
+    /// folder is empty.
+    #[serde(default)]
+    pub join: Vec<String>,
+    /// Serves addresses that other machines reach without TLS.
+    #[serde(default)]
+    pub insecure: bool,
+    /// How nodes prove to each other who they are.
+    pub tls: Option<Tls>,
+    /// Delays that are not there.
+    #[serde(default)]
+    pub emulate: Emulate,
+}
+
+/// Certificates for the connections between nodes: PEM files.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// The authority that signed the certificates of all nodes.
+    pub ca: PathBuf,
+    /// This node's certificate. Its SAN has the URI `orderly://CLUSTER/NODE`.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// Delays that are not there, for demonstrations on one machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Emulate {
+    /// Milliseconds that a round trip to a node of another region takes at least.
+    #[serde(default)]
+    pub wan_round_trip_ms: u32,
+}
+
+/// Why a configuration has names.
+const CHECKED: &str = "a configuration is checked when it is read";
+
+/// A configuration can't be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file can't be read.
+    #[error("{path} can't be read: {source}", path = .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file says what no node understands.
+    #[error("{path}: {what}", path = .path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what would be right.
+        what: String,
+    },
+}
+
+impl Config {
+    /// Reads a file and checks it.
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Config::parse(&text).map_err(|what| ConfigError::Wrong {
+            path: path.to_owned(),
+            what,
+        })
+    }
+
+    /// Reads the text of a file; an error says what is wrong and what would be right.
+    fn parse(text: &str) -> Result<Self, String> {
+        check::keys(text)?;
+        let config: Config = toml::from_str(text).map_err(|wrong| wrong.to_string())?;
+        check::values(&config)?;
+        Ok(config)
+    }
+
+    /// What a node with this configuration works with.
+    #[must_use]
+    pub fn settings(self) -> Settings {
+        let advertised =
+            |said: Option<String>, listen: SocketAddr| said.unwrap_or_else(|| listen.to_string());
+        let emulated = u64::from(self.emulate.wan_round_trip_ms);
+        Settings {
+            data_dir: self.data_dir,
+            listen: self.listen,
+            member: Some(Member {
+                name: NodeName::parse(&self.node).expect(CHECKED),
+                region: RegionName::parse(&self.region).expect(CHECKED),
+                zone: ZoneName::parse(&self.zone).expect(CHECKED),
+                client_address: advertised(self.advertise, self.listen),
+                peer_address: advertised(self.peer_advertise, self.peer_listen),
+                peer_listen: self.peer_listen,
+                join: self.join,
+                wan_one_way: std::time::Duration::from_millis(emulated) / 2,
+                tls: self.tls,
+            }),
+            ..Settings::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"
+        node = "north-1"
+        region = "north"
+        zone = "a"
+        data_dir = "/var/lib/orderly"
+        listen = "127.0.0.1:8085"
+        peer_listen = "127.0.0.1:8086"
+    "#;
+
+    #[test]
+    fn a_short_file_has_defaults() {
+        let config = Config::parse(WHOLE).unwrap();
+        assert_eq!(config.join, Vec::<String>::new());
+        let member = config.settings().member.expect("a file makes a member");
+        assert_eq!(member.peer_address, "127.0.0.1:8086");
+        assert_eq!(member.client_address, "127.0.0.1:8085");
+    }
+
+    #[test]
+    fn a_key_with_a_slip_is_refused_with_the_right_one() {
+        let wrong = Config::parse(&format!("{WHOLE}\npeer_lisen = \"127.0.0.1:1\"")).unwrap_err();
+        assert_eq!(
+            wrong,
+            "unknown key \"peer_lisen\": did you mean \"peer_listen\"?"
+        );
+        let wrong = Config::parse(&format!("{WHOLE}\n[tls]\nkeys = \"k\"")).unwrap_err();
+        assert_eq!(wrong, "unknown key \"tls.keys\": did you mean \"tls.key\"?");
+    }
+
+    #[test]
+    fn a_key_like_no_other_is_refused_with_all_of_them() {
+        let wrong = Config::parse(&format!("{WHOLE}\nreplication_factor = 3")).unwrap_err();
+        assert!(wrong.starts_with("unknown key \"replication_factor\": the keys are node, region"));
+    }
+
+    #[test]
+    fn a_missing_key_is_named() {
+        let wrong = Config::parse("node = \"a\"").unwrap_err();
+        assert!(wrong.contains("missing field `region`"), "{wrong}");
+    }
+
+    #[test]
+    fn what_others_reach_needs_tls() {
+        let open = WHOLE.replace("127.0.0.1:8086", "0.0.0.0:8086");
+        let wrong = Config::parse(&open).unwrap_err();
+        assert!(
+            wrong.starts_with("peer_listen 0.0.0.0:8086 can be reached"),
+            "{wrong}"
+        );
+        let wrong = Config::parse(&format!("insecure = true\n{open}")).unwrap_err();
+        assert!(wrong.starts_with("nobody can dial 0.0.0.0:8086"), "{wrong}");
+        let named = format!("insecure = true\npeer_advertise = \"north-1:8086\"\n{open}");
+        assert_eq!(Config::parse(&named).map(|_| ()), Ok(()));
+    }
+
+    #[test]
+    fn names_have_a_grammar() {
+        let wrong = Config::parse(&WHOLE.replace("north-1", "North 1")).unwrap_err();
+        assert!(
+            wrong.starts_with("\"North 1\" can't be the name of a node"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn an_advertised_address_is_one_that_can_be_dialled() {
+        let wrong = Config::parse(&format!("{WHOLE}\npeer_advertise = \"north-1\"")).unwrap_err();
+        assert!(
+            wrong.starts_with("peer_advertise \"north-1\" must be host:port"),
+            "{wrong}"
+        );
+    }
+}

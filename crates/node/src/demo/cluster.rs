@@ -1,0 +1,136 @@
+//! The processes of a demonstration cluster, from its founding to its end.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::time::{Instant, sleep};
+
+use super::plan::Plan;
+use super::process::Process;
+use crate::cli::Failure;
+use crate::probe;
+
+/// A cluster that is not ready by then will not be.
+const READY_MAX: Duration = Duration::from_secs(120);
+/// The pause between two looks at a node that is not ready.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// A cluster of processes. It ends when this is dropped.
+pub(crate) struct Cluster {
+    plan: Plan,
+    processes: Vec<Process>,
+}
+
+impl Cluster {
+    /// Founds a cluster, starts every node and waits until all are ready. Says how far it is.
+    ///
+    /// # Errors
+    /// [`Failure`] when a node does not start.
+    pub(crate) async fn start(plan: Plan) -> Result<Self, Failure> {
+        let processes: Vec<Process> = plan.nodes().cloned().map(Process::new).collect();
+        let mut cluster = Cluster { plan, processes };
+        let mut founded = false;
+        for node in cluster.plan.nodes() {
+            founded |= node.folder.join("data").exists();
+            cluster.plan.write_config(node)?;
+        }
+        if !founded {
+            cluster.processes[0].init().await?;
+        }
+        for process in &mut cluster.processes {
+            process.start()?;
+        }
+        cluster.wait_until_ready().await?;
+        Ok(cluster)
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Waits until every node that runs is ready: it has its share of the groups, and they serve.
+    ///
+    /// # Errors
+    /// [`Failure`] when a node stops, or is not ready in time.
+    pub(crate) async fn wait_until_ready(&mut self) -> Result<(), Failure> {
+        let start = Instant::now();
+        loop {
+            for process in &mut self.processes {
+                process.check()?;
+            }
+            let running: Vec<u16> = self
+                .processes
+                .iter()
+                .filter(|process| process.runs())
+                .map(|process| process.plan.port)
+                .collect();
+            let ready = join_all(running.iter().map(|port| probe::is_ready(*port))).await;
+            let count = ready.iter().filter(|ready| **ready).count();
+            progress(count, running.len());
+            if count == running.len() {
+                return Ok(());
+            }
+            if start.elapsed() > READY_MAX {
+                return Err(Failure::Check(format!(
+                    "only {count} of {} nodes are ready after {READY_MAX:?}: see their logs",
+                    running.len()
+                )));
+            }
+            sleep(LOOK_AGAIN_AFTER).await;
+        }
+    }
+
+    /// Kills every node of a region at once.
+    ///
+    /// # Errors
+    /// [`Failure`] when a process can't be killed.
+    pub(crate) fn kill_region(&mut self, region: &str) -> Result<(), Failure> {
+        let of_region = |process: &&mut Process| process.plan.region == region;
+        self.processes
+            .iter_mut()
+            .filter(of_region)
+            .try_for_each(Process::kill)
+    }
+
+    /// Kills one node.
+    ///
+    /// # Errors
+    /// [`Failure`] when the process can't be killed.
+    pub(crate) fn kill_node(&mut self, name: &str) -> Result<(), Failure> {
+        let named = |process: &&mut Process| process.plan.name == name;
+        self.processes
+            .iter_mut()
+            .filter(named)
+            .try_for_each(Process::kill)
+    }
+
+    /// Starts every node that does not run.
+    ///
+    /// # Errors
+    /// [`Failure`] when a process does not start.
+    pub(crate) fn start_missing(&mut self) -> Result<(), Failure> {
+        let missing = self.processes.iter_mut().filter(|process| !process.runs());
+        for process in missing {
+            process.start()?;
+        }
+        Ok(())
+    }
+
+    /// Lets every node drain, and waits for their end.
+    pub(crate) async fn stop(mut self) {
+        join_all(self.processes.iter_mut().map(Process::stop)).await;
+    }
+}
+
+/// One line that counts up, where a person watches.
+fn progress(ready: usize, all: usize) {
+    let mut out = std::io::stderr();
+    if !out.is_terminal() {
+        return;
+    }
+    let end = if ready == all { "\n" } else { "" };
+    // A terminal that is gone needs no progress.
+    let _ = write!(out, "\r{ready} of {all} nodes are ready{end}");
+    let _ = out.flush();
+}

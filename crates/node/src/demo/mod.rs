@@ -1,0 +1,87 @@
+//! A whole cluster on this machine, as real processes: for a first look, and for drills.
+//!
+//! - [`plan`]: who stands where, and the configuration of each node.
+//! - [`cluster`]: the processes, from the founding to the end.
+//! - [`process`]: one node as a process.
+
+pub(crate) mod cluster;
+pub(crate) mod plan;
+mod process;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::output::print_line;
+use cluster::Cluster;
+use plan::Plan;
+
+/// A demonstration cluster.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    plan: PlanArgs,
+}
+
+/// What a demonstration cluster is like.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// How many regions.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=8))]
+    pub(crate) regions: u16,
+    /// How many nodes in each region.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
+    pub(crate) nodes: u16,
+    /// Milliseconds of a round trip between regions, emulated between the nodes.
+    #[arg(long, default_value_t = 80, value_name = "MILLISECONDS")]
+    pub(crate) wan_round_trip_ms: u32,
+    /// Where clients connect to the first node; other nodes have the ports after it.
+    #[arg(long, default_value_t = 8085, value_parser = clap::value_parser!(u16).range(1024..=64_000))]
+    pub(crate) port: u16,
+    /// Where the nodes keep everything; kept afterwards. By default a temporary folder, which goes.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+impl Demo {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let plan = Plan::new(&self.plan)?;
+        let cluster = Cluster::start(plan).await?;
+        greet(cluster.plan());
+        let interrupted = tokio::signal::ctrl_c().await;
+        interrupted.map_err(Failure::Runtime)?;
+        cluster.stop().await;
+        Ok(())
+    }
+}
+
+/// What a person reads once the cluster serves.
+fn greet(plan: &Plan) {
+    print_line("The cluster serves. An endpoint in each region:");
+    for region in plan.regions() {
+        let port = region.nodes[0].port;
+        let name = &region.name;
+        print_line(&format!(
+            "  {name:8} export PUBSUB_EMULATOR_HOST=localhost:{port}"
+        ));
+    }
+    let (first, last) = (plan.first_port(), plan.last_port());
+    print_line("Try next, in another terminal:");
+    for command in [
+        format!("orderly --endpoint localhost:{first} topics create orders"),
+        format!(
+            "orderly --endpoint localhost:{last} subscriptions create billing --topic orders \
+             --enable-message-ordering"
+        ),
+        format!(
+            "orderly --endpoint localhost:{first} topics publish orders --ordering-key customer-1 \
+             --message paid"
+        ),
+        format!("orderly --endpoint localhost:{last} subscriptions pull billing --auto-ack"),
+        "orderly drill region-loss --demo --live".to_owned(),
+    ] {
+        print_line(&format!("  {command}"));
+    }
+    print_line("Ctrl-C stops the cluster.");
+}

@@ -1,0 +1,201 @@
+//! What happens to the cluster in the middle of a drill.
+
+use std::process::Command;
+
+use tokio::task::spawn_blocking;
+
+use super::Common;
+use crate::cli::{Failure, Target};
+use crate::demo::cluster::Cluster;
+use crate::demo::plan::Plan;
+
+/// What is lost: by name, or in a demonstration cluster by default the first.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    RegionLoss(Option<String>),
+    NodeLoss(Option<String>),
+}
+
+/// Where the drill plays.
+pub(super) struct Stage {
+    event: Event,
+    target: String,
+    place: Place,
+    endpoints: Vec<String>,
+}
+
+enum Place {
+    /// Nothing is touched.
+    Nowhere,
+    /// A cluster that was started for the drill.
+    Demo(Box<Cluster>),
+    /// A cluster that somebody else runs, and the commands that cause and end the event.
+    Hooks(String, Option<String>),
+}
+
+impl Event {
+    fn name(&self) -> &'static str {
+        match self {
+            Event::RegionLoss(_) => "region-loss",
+            Event::NodeLoss(_) => "node-loss",
+        }
+    }
+
+    fn chosen(&self) -> Option<&String> {
+        match self {
+            Event::RegionLoss(chosen) | Event::NodeLoss(chosen) => chosen.as_ref(),
+        }
+    }
+
+    /// What is lost in a demonstration cluster.
+    fn chosen_of(&self, plan: &Plan) -> Result<String, Failure> {
+        let region = &plan.regions()[0];
+        let known: Vec<&str> = match self {
+            Event::RegionLoss(_) => plan.regions().iter().map(|region| region.name).collect(),
+            Event::NodeLoss(_) => plan.nodes().map(|node| &node.name[..]).collect(),
+        };
+        let default = match self {
+            Event::RegionLoss(_) => region.name,
+            Event::NodeLoss(_) => &region.nodes[0].name,
+        };
+        let chosen = self.chosen().map_or(default, String::as_str);
+        match known.contains(&chosen) {
+            true => Ok(chosen.to_owned()),
+            false => Err(Failure::Usage(format!(
+                "the demonstration cluster has no \"{chosen}\": it has {}",
+                known.join(", ")
+            ))),
+        }
+    }
+}
+
+impl Stage {
+    /// Finds or builds the cluster.
+    ///
+    /// # Errors
+    /// [`Failure`] when the event can't be caused there, or the demonstration does not start.
+    pub(super) async fn prepare(
+        event: Event,
+        common: &Common,
+        target: &Target,
+    ) -> Result<Self, Failure> {
+        let live = common.live && !common.dry_run;
+        if common.demo {
+            return Stage::of_demo(event, common, live).await;
+        }
+        let chosen = event.chosen().cloned().ok_or_else(|| {
+            Failure::Usage("say which: --region or --node, or --demo for a cluster to try".into())
+        })?;
+        let place = match (&common.hook, live) {
+            (Some(hook), true) => Place::Hooks(hook.clone(), common.undo_hook.clone()),
+            (None, true) => {
+                return Err(Failure::Usage(
+                    "this cluster is not the drill's own: say with --hook which command causes \
+                     the event, or use --demo"
+                        .into(),
+                ));
+            }
+            (_, false) => Place::Nowhere,
+        };
+        let endpoints = match common.endpoints.is_empty() {
+            true => vec![target.endpoint.clone()],
+            false => common.endpoints.clone(),
+        };
+        Ok(Stage {
+            event,
+            target: chosen,
+            place,
+            endpoints,
+        })
+    }
+
+    async fn of_demo(event: Event, common: &Common, live: bool) -> Result<Self, Failure> {
+        let plan = Plan::new(&common.plan)?;
+        let target = event.chosen_of(&plan)?;
+        // One of each region in turn, so that clients of neighbouring numbers use other regions.
+        let endpoints = (0..usize::from(common.plan.nodes))
+            .flat_map(|number| {
+                plan.regions()
+                    .iter()
+                    .map(move |region| &region.nodes[number])
+            })
+            .map(|node| format!("127.0.0.1:{}", node.port))
+            .collect();
+        let place = match live {
+            true => Place::Demo(Box::new(Cluster::start(plan).await?)),
+            false => Place::Nowhere,
+        };
+        Ok(Stage {
+            event,
+            target,
+            place,
+            endpoints,
+        })
+    }
+
+    /// The endpoints that clients may use.
+    pub(super) fn endpoints(&self) -> &[String] {
+        &self.endpoints
+    }
+
+    /// What happens, in a few words.
+    pub(super) fn describe(&self) -> String {
+        format!("{} of {}", self.event.name(), self.target)
+    }
+
+    /// Causes the event.
+    ///
+    /// # Errors
+    /// [`Failure`] when it can't be caused.
+    pub(super) async fn cause(&mut self) -> Result<(), Failure> {
+        match &mut self.place {
+            Place::Nowhere => Ok(()),
+            Place::Demo(cluster) => match self.event {
+                Event::RegionLoss(_) => cluster.kill_region(&self.target),
+                Event::NodeLoss(_) => cluster.kill_node(&self.target),
+            },
+            Place::Hooks(hook, _) => call(hook, &self.event, &self.target).await,
+        }
+    }
+
+    /// Ends the event, and waits until everything is back.
+    ///
+    /// # Errors
+    /// [`Failure`] when it can't be ended.
+    pub(super) async fn undo(&mut self) -> Result<(), Failure> {
+        match &mut self.place {
+            Place::Demo(cluster) => {
+                cluster.start_missing()?;
+                cluster.wait_until_ready().await
+            }
+            Place::Hooks(_, Some(undo)) => call(undo, &self.event, &self.target).await,
+            Place::Nowhere | Place::Hooks(_, None) => Ok(()),
+        }
+    }
+
+    /// Stops what was started for the drill.
+    pub(super) async fn close(self) {
+        if let Place::Demo(cluster) = self.place {
+            cluster.stop().await;
+        }
+    }
+}
+
+/// Runs an operator's command.
+async fn call(hook: &str, event: &Event, target: &str) -> Result<(), Failure> {
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(hook)
+        .env("ORDERLY_DRILL_EVENT", event.name())
+        .env("ORDERLY_DRILL_TARGET", target);
+    let ended = spawn_blocking(move || command.status()).await;
+    let status = ended.expect("waiting does not panic");
+    let status = status.map_err(Failure::Runtime)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::Check(format!(
+            "the hook \"{hook}\" failed: {status}"
+        ))),
+    }
+}

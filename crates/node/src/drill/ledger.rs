@@ -1,0 +1,102 @@
+//! Everything that the clients of an audit did and saw, with the time of one clock.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::message::Token;
+
+/// One subscription of the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Audited {
+    /// Ordered, at least once.
+    AtLeastOnce,
+    /// Ordered, exactly once.
+    ExactlyOnce,
+}
+
+/// A time since the audit began.
+pub(super) type Moment = Duration;
+
+/// The record of an audit.
+pub(super) struct Ledger {
+    start: Instant,
+    pages: Mutex<Pages>,
+}
+
+/// What is written down.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pages {
+    /// When the event began.
+    pub(super) event: Option<Moment>,
+    /// Publishes answered OK: when they were called, and when they were answered.
+    pub(super) published: BTreeMap<Token, (Moment, Moment)>,
+    /// Deliveries, in the order in which they arrived.
+    pub(super) delivered: Vec<Delivered>,
+    /// Acks answered OK of exactly-once deliveries: the message, and how many deliveries had
+    /// arrived by then.
+    pub(super) acked: Vec<(Token, usize)>,
+}
+
+/// One delivery.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivered {
+    pub(super) subscription: Audited,
+    pub(super) token: Token,
+    pub(super) message_id: u64,
+    pub(super) at: Moment,
+}
+
+impl Ledger {
+    pub(super) fn new(start: Instant) -> Self {
+        Ledger {
+            start,
+            pages: Mutex::default(),
+        }
+    }
+
+    /// The time now.
+    pub(super) fn now(&self) -> Moment {
+        self.start.elapsed()
+    }
+
+    /// The event begins.
+    pub(super) fn event(&self) {
+        let now = self.now();
+        self.pages().event = Some(now);
+    }
+
+    /// A publish that was called at `called` is answered OK.
+    pub(super) fn published(&self, token: Token, called: Moment) {
+        let now = self.now();
+        self.pages().published.insert(token, (called, now));
+    }
+
+    /// A message arrives.
+    pub(super) fn delivered(&self, subscription: Audited, token: Token, message_id: u64) {
+        let at = self.now();
+        self.pages().delivered.push(Delivered {
+            subscription,
+            token,
+            message_id,
+            at,
+        });
+    }
+
+    /// An exactly-once ack is answered OK.
+    pub(super) fn acked(&self, token: Token) {
+        let mut pages = self.pages();
+        let before = pages.delivered.len();
+        pages.acked.push((token, before));
+    }
+
+    /// Whether everything that was answered OK has been delivered on both subscriptions.
+    pub(super) fn is_complete(&self) -> bool {
+        super::verdict::lost(&self.pages()).is_empty()
+    }
+
+    /// What is written down so far.
+    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

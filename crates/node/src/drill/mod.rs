@@ -1,0 +1,143 @@
+//! Drills: an audit workload through the real API, an event in the middle, and a verdict.
+//!
+//! - [`event`]: what happens to the cluster.
+//! - [`endpoints`]: how a client finds a node that is ready, as users' clients do.
+//! - [`workload`]: publishers and consumers of the audit.
+//! - [`ledger`]: everything that they did and saw.
+//! - [`verdict`]: what the ledger says about the promises.
+
+mod endpoints;
+mod event;
+mod ledger;
+mod message;
+mod verdict;
+mod workload;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+
+use crate::cli::output::{print_line, print_one};
+use crate::cli::{Failure, Format, Target};
+use endpoints::Endpoints;
+use event::{Event, Stage};
+use ledger::Ledger;
+use verdict::Verdict;
+use workload::Workload;
+
+/// What is drilled.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Drill {
+    /// Loses a whole region at once, and lets it return.
+    RegionLoss(RegionLoss),
+    /// Loses one node at once, and lets it return.
+    NodeLoss(NodeLoss),
+}
+
+/// The loss of a region.
+#[derive(Debug, Args)]
+pub(crate) struct RegionLoss {
+    /// The region; in a demonstration cluster by default the first.
+    #[arg(long)]
+    region: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The loss of a node.
+#[derive(Debug, Args)]
+pub(crate) struct NodeLoss {
+    /// The node; in a demonstration cluster by default the first.
+    #[arg(long)]
+    node: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What all drills can be told.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// Starts a demonstration cluster for the drill, and stops it afterwards.
+    #[arg(long)]
+    demo: bool,
+    /// Causes the event. Without it the drill only says what it would do.
+    #[arg(long, conflicts_with = "dry_run")]
+    live: bool,
+    /// Says what the drill would do, and does nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Nodes that clients may use, as host:port, in the order in which they are tried. By default
+    /// the one of --endpoint.
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT,...")]
+    endpoints: Vec<String>,
+    /// The command that causes the event; it finds ORDERLY_DRILL_EVENT and ORDERLY_DRILL_TARGET in
+    /// its environment. Not for a demonstration cluster.
+    #[arg(long, value_name = "COMMAND")]
+    hook: Option<String>,
+    /// The command that ends the event.
+    #[arg(long, value_name = "COMMAND")]
+    undo_hook: Option<String>,
+    /// Seconds of load before the event.
+    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
+    before: u64,
+    /// Seconds of load after the event.
+    #[arg(long, default_value_t = 12, value_name = "SECONDS")]
+    after: u64,
+    /// Ordering keys, spread over the endpoints' regions.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    keys: u32,
+    /// Messages that each key gets in a second, at most.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rate: u32,
+    #[command(flatten)]
+    plan: crate::demo::PlanArgs,
+}
+
+impl Drill {
+    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
+        let (event, common) = match self {
+            Drill::RegionLoss(RegionLoss { region, common }) => (Event::RegionLoss(region), common),
+            Drill::NodeLoss(NodeLoss { node, common }) => (Event::NodeLoss(node), common),
+        };
+        let stage = Stage::prepare(event, &common, target).await?;
+        if common.dry_run || !common.live {
+            print_line(&stage.describe());
+            print_line("Nothing was done: add --live to do it.");
+            return Ok(());
+        }
+        let verdict = perform(stage, &common, target).await?;
+        print_one(output, &verdict);
+        match verdict.passes() {
+            true => Ok(()),
+            false => Err(Failure::Check("the drill has failed".into())),
+        }
+    }
+}
+
+/// The drill itself: load, event, load, the end of the event, and everything delivered.
+async fn perform(mut stage: Stage, common: &Common, target: &Target) -> Result<Verdict, Failure> {
+    let ledger = Arc::new(Ledger::new(Instant::now()));
+    let endpoints = Endpoints::new(stage.endpoints().to_vec());
+    let workload = Workload::create(target, endpoints, common, Arc::clone(&ledger)).await?;
+    let running = workload.start();
+    tell("load is running");
+    tokio::time::sleep(Duration::from_secs(common.before)).await;
+    ledger.event();
+    let what = stage.describe();
+    stage.cause().await?;
+    tell(&format!("{what}: done"));
+    tokio::time::sleep(Duration::from_secs(common.after)).await;
+    stage.undo().await?;
+    tell("everything is back");
+    running.stop_publishing().await;
+    running.drain().await;
+    workload.delete().await;
+    stage.close().await;
+    Ok(ledger.verdict(&what))
+}
+
+/// Says how far the drill is; results go elsewhere.
+fn tell(what: &str) {
+    eprintln!("drill: {what}");
+}

@@ -1,0 +1,344 @@
+//! What a ledger says about the promises: nothing lost, order kept, exactly once, and how long the
+//! service was away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::ledger::{Audited, Ledger, Moment, Pages};
+use super::message::Token;
+use crate::cli::output::Show;
+
+/// The result of a drill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    drill: String,
+    published: usize,
+    delivered: usize,
+    /// Publishes answered OK that were not delivered on every subscription.
+    lost: usize,
+    order_violations: usize,
+    exactly_once_violations: usize,
+    /// At-least-once deliveries of what had been delivered before. Allowed, and counted.
+    duplicates: usize,
+    /// From the event until the last key could be published to again; `None` if one never could.
+    rto_publish: Option<Duration>,
+    /// From the event until a message published after it was delivered for the last key.
+    rto_delivery: Option<Duration>,
+}
+
+impl Ledger {
+    /// Judges everything that is written down.
+    pub(super) fn verdict(&self, drill: &str) -> Verdict {
+        let pages = self.pages().clone();
+        Verdict {
+            drill: drill.to_owned(),
+            published: pages.published.len(),
+            delivered: pages.delivered.len(),
+            lost: lost(&pages).len(),
+            order_violations: order_violations(&pages),
+            exactly_once_violations: exactly_once_violations(&pages),
+            duplicates: duplicates(&pages),
+            rto_publish: rto_publish(&pages),
+            rto_delivery: rto_delivery(&pages),
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether every promise was kept, and the service came back for every key.
+    pub(super) fn passes(&self) -> bool {
+        self.published > 0
+            && self.lost == 0
+            && self.order_violations == 0
+            && self.exactly_once_violations == 0
+            && self.rto_publish.is_some()
+            && self.rto_delivery.is_some()
+    }
+}
+
+const BOTH: [Audited; 2] = [Audited::AtLeastOnce, Audited::ExactlyOnce];
+
+/// What was answered OK and not delivered everywhere.
+pub(super) fn lost(pages: &Pages) -> BTreeSet<Token> {
+    let seen: BTreeSet<(Audited, Token)> = pages
+        .delivered
+        .iter()
+        .map(|delivered| (delivered.subscription, delivered.token))
+        .collect();
+    let is_lost = |token: &&Token| BOTH.iter().any(|one| !seen.contains(&(*one, **token)));
+    pages.published.keys().filter(is_lost).copied().collect()
+}
+
+/// Deliveries that leave out a value of their key, and first deliveries whose message id is not
+/// above all of the key's before.
+fn order_violations(pages: &Pages) -> usize {
+    let mut next: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
+    let mut highest: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut violations = 0;
+    for delivered in &pages.delivered {
+        let lane = (delivered.subscription, delivered.token.key);
+        let expected = next.insert(lane, delivered.token.value + 1).unwrap_or(0);
+        let leaves_out = delivered.token.value > expected;
+        let is_first = seen.insert((delivered.subscription, delivered.token));
+        let highest = highest.entry(lane).or_default();
+        let goes_back = is_first && delivered.message_id <= *highest;
+        *highest = (*highest).max(delivered.message_id);
+        violations += usize::from(leaves_out) + usize::from(goes_back);
+    }
+    violations
+}
+
+/// Deliveries of a message after its exactly-once ack was answered OK.
+fn exactly_once_violations(pages: &Pages) -> usize {
+    let mut acked: BTreeMap<Token, usize> = BTreeMap::new();
+    for (token, before) in &pages.acked {
+        let first = acked.entry(*token).or_insert(*before);
+        *first = (*first).min(*before);
+    }
+    let again = |(place, delivered): (usize, &super::ledger::Delivered)| {
+        delivered.subscription == Audited::ExactlyOnce
+            && acked
+                .get(&delivered.token)
+                .is_some_and(|before| place >= *before)
+    };
+    pages
+        .delivered
+        .iter()
+        .enumerate()
+        .filter(|one| again(*one))
+        .count()
+}
+
+fn duplicates(pages: &Pages) -> usize {
+    let mut seen = BTreeSet::new();
+    let at_least_once = |one: &&super::ledger::Delivered| one.subscription == Audited::AtLeastOnce;
+    let deliveries = pages.delivered.iter().filter(at_least_once);
+    deliveries.filter(|one| !seen.insert(one.token)).count()
+}
+
+/// From the event until the first publish that was called after it is answered, for the key that
+/// waited longest.
+fn rto_publish(pages: &Pages) -> Option<Duration> {
+    let event = pages.event?;
+    let after = pages
+        .published
+        .iter()
+        .filter(|(_, (called, _))| *called >= event)
+        .map(|(token, (_, answered))| (token.key, *answered));
+    slowest(pages, event, after)
+}
+
+/// From the event until the first message that was published after it arrives, for the key and
+/// the subscription that waited longest.
+fn rto_delivery(pages: &Pages) -> Option<Duration> {
+    let event = pages.event?;
+    let slowest_of = |subscription| {
+        let after = pages.delivered.iter().filter(move |delivered| {
+            let published = pages.published.get(&delivered.token);
+            delivered.subscription == subscription
+                && published.is_some_and(|(called, _)| *called >= event)
+        });
+        slowest(
+            pages,
+            event,
+            after.map(|delivered| (delivered.token.key, delivered.at)),
+        )
+    };
+    let each = BOTH.map(slowest_of);
+    each.into_iter()
+        .try_fold(Duration::ZERO, |worst, one| Some(worst.max(one?)))
+}
+
+/// The largest of the keys' first moments after the event; `None` where a key has none.
+fn slowest(
+    pages: &Pages,
+    event: Moment,
+    moments: impl Iterator<Item = (u32, Moment)>,
+) -> Option<Duration> {
+    let mut first: BTreeMap<u32, Moment> = BTreeMap::new();
+    for (key, moment) in moments {
+        let known = first.entry(key).or_insert(moment);
+        *known = (*known).min(moment);
+    }
+    let keys: BTreeSet<u32> = pages.published.keys().map(|token| token.key).collect();
+    let waited = |key| first.get(&key).map(|moment| moment.saturating_sub(event));
+    keys.into_iter()
+        .try_fold(Duration::ZERO, |worst, key| Some(worst.max(waited(key)?)))
+}
+
+impl Show for Verdict {
+    const COLUMNS: &'static [&'static str] = &[
+        "DRILL",
+        "PUBLISHED",
+        "DELIVERED",
+        "LOST",
+        "ORDER_VIOLATIONS",
+        "EXACTLY_ONCE_VIOLATIONS",
+        "DUPLICATES",
+        "RTO_PUBLISH",
+        "RTO_DELIVERY",
+        "VERDICT",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let time = |rto: Option<Duration>| match rto {
+            Some(rto) => format!("{} ms", rto.as_millis()),
+            None => "never".to_owned(),
+        };
+        vec![
+            self.drill.clone(),
+            self.published.to_string(),
+            self.delivered.to_string(),
+            self.lost.to_string(),
+            self.order_violations.to_string(),
+            self.exactly_once_violations.to_string(),
+            self.duplicates.to_string(),
+            time(self.rto_publish),
+            time(self.rto_delivery),
+            self.word().to_owned(),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let millis = |rto: Option<Duration>| rto.map(|rto| rto.as_millis());
+        json!({
+            "drill": self.drill,
+            "published": self.published,
+            "delivered": self.delivered,
+            "lost": self.lost,
+            "order_violations": self.order_violations,
+            "exactly_once_violations": self.exactly_once_violations,
+            "duplicates": self.duplicates,
+            "rto_publish_ms": millis(self.rto_publish),
+            "rto_delivery_ms": millis(self.rto_delivery),
+            "verdict": self.word(),
+        })
+    }
+}
+
+impl Verdict {
+    fn word(&self) -> &'static str {
+        match self.passes() {
+            true => "pass",
+            false => "fail",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::Delivered;
+    use super::*;
+
+    const KEY: u32 = 7;
+
+    fn token(value: u64, attempt: u32) -> Token {
+        Token {
+            key: KEY,
+            value,
+            attempt,
+        }
+    }
+
+    fn millis(number: u64) -> Moment {
+        Duration::from_millis(number)
+    }
+
+    /// Three values, published at 10, 20 and 30 ms and delivered 5 ms later; the event at 15 ms.
+    fn flawless() -> Pages {
+        let mut pages = Pages {
+            event: Some(millis(15)),
+            ..Pages::default()
+        };
+        for value in 0..3 {
+            let called = millis(10 * (value + 1));
+            pages
+                .published
+                .insert(token(value, 0), (called, called + millis(1)));
+            for subscription in BOTH {
+                pages.delivered.push(Delivered {
+                    subscription,
+                    token: token(value, 0),
+                    message_id: value + 1,
+                    at: called + millis(5),
+                });
+            }
+        }
+        pages
+    }
+
+    fn verdict(pages: Pages) -> Verdict {
+        let ledger = Ledger::new(std::time::Instant::now());
+        *ledger.pages() = pages;
+        ledger.verdict("test")
+    }
+
+    #[test]
+    fn a_flawless_run_passes() {
+        let verdict = verdict(flawless());
+        assert!(verdict.passes());
+        assert_eq!(verdict.rto_publish, Some(millis(6)));
+        assert_eq!(verdict.rto_delivery, Some(millis(10)));
+    }
+
+    #[test]
+    fn what_is_missing_on_one_subscription_is_lost() {
+        let mut pages = flawless();
+        pages.delivered.pop();
+        let verdict = verdict(pages);
+        assert_eq!(verdict.lost, 1);
+        assert!(!verdict.passes());
+    }
+
+    #[test]
+    fn a_value_left_out_breaks_the_order() {
+        let mut pages = flawless();
+        let later = pages.delivered.remove(2);
+        pages.delivered.push(later);
+        assert_eq!(verdict(pages).order_violations, 2);
+    }
+
+    #[test]
+    fn a_step_back_is_no_violation() {
+        let mut pages = flawless();
+        let again = pages.delivered.clone();
+        pages.delivered.extend(again);
+        let verdict = verdict(pages);
+        assert_eq!((verdict.order_violations, verdict.duplicates), (0, 3));
+    }
+
+    #[test]
+    fn an_attempt_that_was_stored_after_all_is_in_order() {
+        let mut pages = flawless();
+        pages.delivered.push(Delivered {
+            subscription: Audited::AtLeastOnce,
+            token: token(2, 1),
+            message_id: 9,
+            at: millis(90),
+        });
+        assert_eq!(verdict(pages).order_violations, 0);
+    }
+
+    #[test]
+    fn a_delivery_after_its_ack_violates_exactly_once() {
+        let mut pages = flawless();
+        pages.acked.push((token(0, 0), 2));
+        assert_eq!(verdict(pages.clone()).exactly_once_violations, 0);
+        let again = pages.delivered[1];
+        assert_eq!(again.subscription, Audited::ExactlyOnce);
+        pages.delivered.push(again);
+        assert_eq!(verdict(pages).exactly_once_violations, 1);
+    }
+
+    #[test]
+    fn a_key_that_never_comes_back_fails() {
+        let mut pages = flawless();
+        pages.event = Some(millis(500));
+        let verdict = verdict(pages);
+        assert_eq!(verdict.rto_publish, None);
+        assert!(!verdict.passes());
+    }
+}

@@ -1,0 +1,298 @@
+//! The publishers and consumers of an audit. They do what careful users do: one publish of a key at
+//! a time, the same again after an answer that says nothing, and another node when theirs is gone.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use proto::pubsub::publisher_client::PublisherClient;
+use proto::pubsub::subscriber_client::SubscriberClient;
+use proto::pubsub::{
+    AcknowledgeRequest, DeleteSubscriptionRequest, DeleteTopicRequest, PublishRequest,
+    StreamingPullRequest, Subscription, Topic,
+};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+
+use super::Common;
+use super::endpoints::Endpoints;
+use super::ledger::{Audited, Ledger};
+use super::message::{Delivery, Token};
+use crate::cli::session::{is_passing, requests};
+use crate::cli::{Failure, Target};
+
+/// The deadline of one publish or ack. A client gives up after it, and asks another node.
+const CALL_MAX: Duration = Duration::from_secs(2);
+/// The wait before a call that failed is made again.
+const RETRY: Duration = Duration::from_millis(20);
+/// How long the delivery of what is left may take in the end.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+/// How often it is looked whether everything was delivered.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
+const ACK_DEADLINE_SECONDS: i32 = 10;
+/// Messages that one stream may have outstanding.
+const OUTSTANDING: i64 = 1_000;
+
+/// What all clients of the audit share.
+struct Shared {
+    endpoints: Endpoints,
+    ledger: Arc<Ledger>,
+    topic: String,
+    /// The pause between two publishes of a key.
+    pause: Duration,
+}
+
+/// An audit that is ready to start.
+pub(super) struct Workload {
+    shared: Arc<Shared>,
+    subscriptions: Vec<(Audited, String)>,
+    keys: u32,
+}
+
+/// An audit at work.
+pub(super) struct Running {
+    shared: Arc<Shared>,
+    stop_publishing: watch::Sender<bool>,
+    publishers: tokio::sync::Mutex<JoinSet<()>>,
+    /// Ends with this.
+    _consumers: JoinSet<()>,
+}
+
+impl Workload {
+    /// Creates the topic and the subscriptions, under names that no other run has.
+    ///
+    /// # Errors
+    /// [`Failure`] when they can't be created.
+    pub(super) async fn create(
+        target: &Target,
+        endpoints: Endpoints,
+        common: &Common,
+        ledger: Arc<Ledger>,
+    ) -> Result<Self, Failure> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let run = format!("drill-{}", since.unwrap_or_default().as_millis());
+        let topic = target.topic(&run)?;
+        let subscriptions = vec![
+            (Audited::AtLeastOnce, target.subscription(&run)?),
+            (
+                Audited::ExactlyOnce,
+                target.subscription(&format!("{run}-once"))?,
+            ),
+        ];
+        let channel = endpoints.connect(0).await;
+        let mut publisher = PublisherClient::new(channel.clone());
+        let named = Topic {
+            name: topic.clone(),
+            ..Topic::default()
+        };
+        publisher.create_topic(named).await?;
+        let mut subscriber = SubscriberClient::new(channel);
+        for (audited, name) in &subscriptions {
+            let subscription = Subscription {
+                name: name.clone(),
+                topic: topic.clone(),
+                enable_message_ordering: true,
+                enable_exactly_once_delivery: *audited == Audited::ExactlyOnce,
+                ack_deadline_seconds: ACK_DEADLINE_SECONDS,
+                ..Subscription::default()
+            };
+            subscriber.create_subscription(subscription).await?;
+        }
+        Ok(Workload {
+            shared: Arc::new(Shared {
+                endpoints,
+                ledger,
+                topic,
+                pause: Duration::from_secs(1) / common.rate,
+            }),
+            subscriptions,
+            keys: common.keys,
+        })
+    }
+
+    /// Starts publishers and consumers: of each subscription one stream at each endpoint.
+    pub(super) fn start(&self) -> Running {
+        let (stop_publishing, stopped) = watch::channel(false);
+        let mut publishers = JoinSet::new();
+        for key in 0..self.keys {
+            let shared = Arc::clone(&self.shared);
+            publishers.spawn(publish(shared, key, stopped.clone()));
+        }
+        let mut consumers = JoinSet::new();
+        for (audited, name) in &self.subscriptions {
+            for preferred in 0..self.shared.endpoints.len() {
+                let shared = Arc::clone(&self.shared);
+                consumers.spawn(consume(shared, *audited, name.clone(), preferred));
+            }
+        }
+        Running {
+            shared: Arc::clone(&self.shared),
+            stop_publishing,
+            publishers: tokio::sync::Mutex::new(publishers),
+            _consumers: consumers,
+        }
+    }
+
+    /// Deletes the topic and the subscriptions. A failure leaves them.
+    pub(super) async fn delete(&self) {
+        let channel = self.shared.endpoints.connect(0).await;
+        let mut subscriber = SubscriberClient::new(channel.clone());
+        for (_, subscription) in &self.subscriptions {
+            let subscription = subscription.clone();
+            let request = DeleteSubscriptionRequest { subscription };
+            let _ = subscriber.delete_subscription(request).await;
+        }
+        let topic = self.shared.topic.clone();
+        let mut publisher = PublisherClient::new(channel);
+        let _ = publisher.delete_topic(DeleteTopicRequest { topic }).await;
+    }
+}
+
+impl Running {
+    /// Lets every publisher finish what it has begun.
+    pub(super) async fn stop_publishing(&self) {
+        self.stop_publishing.send_replace(true);
+        let mut publishers = self.publishers.lock().await;
+        while publishers.join_next().await.is_some() {}
+    }
+
+    /// Waits until everything was delivered, or it takes too long.
+    pub(super) async fn drain(&self) {
+        let all_delivered = async {
+            while !self.shared.ledger.is_complete() {
+                sleep(LOOK_AGAIN_AFTER).await;
+            }
+        };
+        // What is missing then is in the verdict.
+        let _ = timeout(DRAIN_MAX, all_delivered).await;
+    }
+}
+
+/// Publishes the values of one key, one after another.
+async fn publish(shared: Arc<Shared>, key: u32, stopped: watch::Receiver<bool>) {
+    let preferred = key as usize;
+    let mut client = PublisherClient::new(shared.endpoints.connect(preferred).await);
+    let mut next = Instant::now();
+    for value in 0.. {
+        let mut attempt = 0;
+        loop {
+            let token = Token {
+                key,
+                value,
+                attempt,
+            };
+            let called = shared.ledger.now();
+            match attempt_publish(&mut client, &shared.topic, token).await {
+                Ok(()) => break shared.ledger.published(token, called),
+                // Whether it was stored is open: the value is not given up before it is known to be.
+                Err(_) => {
+                    attempt += 1;
+                    sleep(RETRY).await;
+                    client = PublisherClient::new(shared.endpoints.connect(preferred).await);
+                }
+            }
+        }
+        if *stopped.borrow() {
+            return;
+        }
+        next = Instant::now().max(next + shared.pause);
+        sleep_until(next).await;
+    }
+}
+
+async fn attempt_publish(
+    client: &mut PublisherClient<Channel>,
+    topic: &str,
+    token: Token,
+) -> Result<(), Status> {
+    let mut request = Request::new(PublishRequest {
+        topic: topic.to_owned(),
+        messages: vec![token.encode()],
+    });
+    request.set_timeout(CALL_MAX);
+    // A node that hangs does not keep its word on deadlines either.
+    let answered = timeout(CALL_MAX, client.publish(request)).await;
+    answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
+    Ok(())
+}
+
+/// Keeps one stream of a subscription open, wherever there is a node for it.
+async fn consume(shared: Arc<Shared>, audited: Audited, subscription: String, preferred: usize) {
+    loop {
+        let channel = shared.endpoints.connect(preferred).await;
+        // How a stream ends does not matter: the next one shows what became of its messages.
+        let _ = stream(&shared, audited, &subscription, channel).await;
+        sleep(RETRY).await;
+    }
+}
+
+async fn stream(
+    shared: &Arc<Shared>,
+    audited: Audited,
+    subscription: &str,
+    channel: Channel,
+) -> Result<(), Status> {
+    let mut client = SubscriberClient::new(channel);
+    let first = StreamingPullRequest {
+        subscription: subscription.to_owned(),
+        stream_ack_deadline_seconds: ACK_DEADLINE_SECONDS,
+        max_outstanding_messages: OUTSTANDING,
+        ..StreamingPullRequest::default()
+    };
+    let responses = client.streaming_pull(requests(first)).await?;
+    let mut responses = responses.into_inner();
+    while let Some(response) = responses.message().await? {
+        let deliveries: Vec<Delivery> = response
+            .received_messages
+            .into_iter()
+            .filter_map(Delivery::read)
+            .collect();
+        for delivery in &deliveries {
+            let Delivery {
+                token, message_id, ..
+            } = delivery;
+            shared.ledger.delivered(audited, *token, *message_id);
+        }
+        if !deliveries.is_empty() {
+            acknowledge(shared, audited, subscription, &mut client, deliveries).await;
+        }
+    }
+    Ok(())
+}
+
+/// Acknowledges deliveries, and again where the answer says nothing. What is not acknowledged then
+/// comes again.
+async fn acknowledge(
+    shared: &Arc<Shared>,
+    audited: Audited,
+    subscription: &str,
+    client: &mut SubscriberClient<Channel>,
+    deliveries: Vec<Delivery>,
+) {
+    let request = AcknowledgeRequest {
+        subscription: subscription.to_owned(),
+        ack_ids: deliveries
+            .iter()
+            .map(|delivery| delivery.ack_id.clone())
+            .collect(),
+    };
+    let give_up = Instant::now() + CALL_MAX;
+    while Instant::now() < give_up {
+        match timeout(CALL_MAX, client.acknowledge(request.clone())).await {
+            Ok(Ok(_)) => {
+                if audited == Audited::ExactlyOnce {
+                    for delivery in &deliveries {
+                        shared.ledger.acked(delivery.token);
+                    }
+                }
+                return;
+            }
+            Ok(Err(status)) if !is_passing(status.code()) || status.code() == Code::Unknown => {
+                return;
+            }
+            _ => sleep(RETRY).await,
+        }
+    }
+}

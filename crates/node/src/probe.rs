@@ -1,0 +1,33 @@
+//! Asks a node whether it is ready, as a load balancer does: `GET /readyz`.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// A node that does not answer for so long is not ready.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// No answer worth reading is longer.
+const ANSWER_BYTES_MAX: u64 = 16 * 1024;
+
+/// Whether the node that listens on this port of loopback is ready.
+pub(crate) async fn is_ready(port: u16) -> bool {
+    endpoint_is_ready(&format!("127.0.0.1:{port}")).await
+}
+
+/// Whether the node at `host:port` is ready. A node that can't be reached is not.
+pub(crate) async fn endpoint_is_ready(endpoint: &str) -> bool {
+    let answer = timeout(ANSWER_MAX, ask(endpoint)).await;
+    matches!(answer, Ok(Ok(answer)) if answer.starts_with("HTTP/1.1 200"))
+}
+
+async fn ask(endpoint: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(endpoint).await?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {endpoint}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    let mut limited = stream.take(ANSWER_BYTES_MAX);
+    limited.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

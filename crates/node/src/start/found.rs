@@ -1,0 +1,96 @@
+//! Founding: a cluster is born because someone asks for it, and with its first node.
+
+use engine::control::{Found, NewNode};
+use model::{ClusterSecret, NodeId, NodeName, RegionName, ZoneName};
+use replica::{Clock, Replicas};
+use store::{Identity, OpenError, Start, Store};
+use tracing::info;
+
+use super::{Member, Settings, StartError, random_bytes, replica_settings, store_settings};
+
+/// The node that founds a cluster.
+const FOUNDER: NodeId = NodeId(1);
+
+/// What a node by itself is called, and where it is.
+const ALONE: &str = "local";
+const GRAMMATICAL: &str = "it follows the grammar";
+
+/// Founds a cluster in the empty folder of `settings`, and gives its id.
+///
+/// # Errors
+/// [`StartError`], also where the folder holds a node already.
+pub async fn init(settings: &Settings) -> Result<String, StartError> {
+    let store = match Store::open(store_settings(settings, Start::Existing)) {
+        // An interrupted founding is taken up where it ended.
+        Ok(store) => store,
+        Err(OpenError::Empty { .. }) => new_store(settings)?,
+        Err(other) => return Err(other.into()),
+    };
+    let cluster = store.identity().cluster.clone();
+    found(settings, &store, Clock::machine()).await?;
+    Ok(cluster)
+}
+
+/// Makes the empty folder that of the first node of a new cluster.
+pub(super) fn new_store(settings: &Settings) -> Result<Store, StartError> {
+    let cluster = format!("{:032x}", u128::from_be_bytes(random_bytes()?));
+    let identity = Identity {
+        cluster,
+        node: FOUNDER,
+    };
+    Ok(Store::open(store_settings(settings, Start::New(identity)))?)
+}
+
+/// Founds the cluster of a new store.
+pub(super) async fn found(
+    settings: &Settings,
+    store: &Store,
+    clock: Clock,
+) -> Result<(), StartError> {
+    let found = Found {
+        secret: ClusterSecret(random_bytes()?),
+        cluster: store.identity().cluster.clone(),
+        node: new_node(settings, random_bytes()?),
+        shards_per_region: settings.shards,
+        registries: settings.registries,
+    };
+    let replica_settings = replica_settings(settings, FOUNDER);
+    let founded = Replicas::found(replica_settings, store, clock, found).await;
+    founded.map_err(|source| StartError::Replicas {
+        folder: settings.data_dir.clone(),
+        source,
+    })?;
+    info!(folder = %settings.data_dir.display(), "founded a new cluster");
+    Ok(())
+}
+
+/// What the cluster knows of this node.
+pub(super) fn new_node(settings: &Settings, join: [u8; 16]) -> NewNode {
+    let listen = settings.listen.to_string();
+    match &settings.member {
+        // A node by itself has no names to be told apart by, and no peers that could ask.
+        None => NewNode {
+            name: NodeName::parse(ALONE).expect(GRAMMATICAL),
+            region: RegionName::parse(ALONE).expect(GRAMMATICAL),
+            zone: ZoneName::parse(ALONE).expect(GRAMMATICAL),
+            peer_address: listen.clone(),
+            client_address: listen,
+            join,
+        },
+        Some(Member {
+            name,
+            region,
+            zone,
+            peer_address,
+            client_address,
+            ..
+        }) => NewNode {
+            name: name.clone(),
+            region: region.clone(),
+            zone: zone.clone(),
+            peer_address: peer_address.clone(),
+            client_address: client_address.clone(),
+            join,
+        },
+    }
+}

@@ -1,0 +1,48 @@
+//! Joining: a node with an empty folder becomes a member of a cluster that exists.
+
+use std::time::Duration;
+
+use replica::control::{JoinError, join};
+use store::{Identity, Start, Store};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::found::new_node;
+use super::{Member, Settings, StartError, random_bytes, store_settings};
+
+/// The wait before all nodes are asked again.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// How often the log says that nobody answers.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// Asks the nodes of `member.join` until one lets this node in, and makes the folder this node's.
+///
+/// # Errors
+/// [`StartError`] when the cluster refuses, or the folder can't be used.
+pub(super) async fn join_cluster(
+    settings: &Settings,
+    member: &Member,
+) -> Result<Store, StartError> {
+    // The same for all attempts: asked twice, the cluster gives one id.
+    let node = new_node(settings, random_bytes()?);
+    let mut complained = None;
+    let joined = loop {
+        match join(&member.join, &node).await {
+            Ok(joined) => break joined,
+            Err(JoinError::Refused(why)) => return Err(StartError::NotLetIn { why }),
+            Err(JoinError::NoAnswer(why)) => {
+                if complained.is_none_or(|at: Instant| at.elapsed() > COMPLAIN_EVERY) {
+                    complained = Some(Instant::now());
+                    warn!(nodes = ?member.join, why, "no node of the cluster answers: asking on");
+                }
+                sleep(ASK_AGAIN_AFTER).await;
+            }
+        }
+    };
+    info!(cluster = joined.cluster, node = %joined.node, "joined the cluster");
+    let identity = Identity {
+        cluster: joined.cluster,
+        node: joined.node,
+    };
+    Ok(Store::open(store_settings(settings, Start::New(identity)))?)
+}

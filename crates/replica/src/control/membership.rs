@@ -1,0 +1,138 @@
+//! How a node becomes a member of a cluster: it asks any node, which asks the control group.
+
+use std::time::Duration;
+
+use engine::control::{Command, NewNode, Reply};
+use model::{InvalidPlaceName, NodeId, NodeName, RegionName, ZoneName};
+use proto::cluster::membership_client::MembershipClient;
+use proto::cluster::membership_server::{Membership, MembershipServer};
+use proto::cluster::{JoinReply, JoinRequest};
+use thiserror::Error;
+use tonic::transport::Endpoint;
+use tonic::{Code, Request, Response, Status};
+
+use super::client::ControlClient;
+
+/// The protocol between nodes that this program speaks.
+const PROTOCOL: u32 = 1;
+/// A node that does not answer for so long is not asked any more; another is.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+const CONNECT_MAX: Duration = Duration::from_secs(2);
+
+/// A node was let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The id of the cluster.
+    pub cluster: String,
+    /// The node's id from now on.
+    pub node: NodeId,
+}
+
+/// A node was not let in.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum JoinError {
+    /// *Refused*: the cluster does not want it.
+    #[error("{0}")]
+    Refused(String),
+    /// *Retry*: nobody answered for the cluster.
+    #[error("{0}")]
+    NoAnswer(String),
+}
+
+/// Asks each of these nodes, as `host:port`, to let `node` in, until one answers.
+///
+/// # Errors
+/// [`JoinError`]
+pub async fn join(at: &[String], node: &NewNode) -> Result<Joined, JoinError> {
+    let mut silent = JoinError::NoAnswer("there is nobody to ask".into());
+    for address in at {
+        match ask(address, node).await {
+            Err(JoinError::NoAnswer(why)) => {
+                silent = JoinError::NoAnswer(format!("{address}: {why}"));
+            }
+            answered => return answered,
+        }
+    }
+    Err(silent)
+}
+
+async fn ask(address: &str, node: &NewNode) -> Result<Joined, JoinError> {
+    let no_answer = |why: tonic::transport::Error| JoinError::NoAnswer(why.to_string());
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(no_answer)?;
+    let channel = endpoint.connect_timeout(CONNECT_MAX).connect().await;
+    let mut client = MembershipClient::new(channel.map_err(no_answer)?);
+    let mut request = Request::new(JoinRequest {
+        name: node.name.to_string(),
+        region: node.region.to_string(),
+        zone: node.zone.to_string(),
+        peer_address: node.peer_address.clone(),
+        client_address: node.client_address.clone(),
+        token: node.join.to_vec().into(),
+        protocol: PROTOCOL,
+    });
+    request.set_timeout(ANSWER_MAX);
+    match client.join(request).await {
+        Ok(reply) => {
+            let JoinReply { cluster, node } = reply.into_inner();
+            let node = NodeId(node);
+            Ok(Joined { cluster, node })
+        }
+        Err(status) => Err(match status.code() {
+            Code::FailedPrecondition | Code::InvalidArgument => {
+                JoinError::Refused(status.message().to_owned())
+            }
+            _ => JoinError::NoAnswer(status.message().to_owned()),
+        }),
+    }
+}
+
+/// Lets nodes in.
+struct Service {
+    control: ControlClient,
+    cluster: String,
+}
+
+impl ControlClient {
+    /// The service that nodes call which belong to no cluster yet.
+    pub(crate) fn membership(&self, cluster: &str) -> MembershipServer<impl Membership> {
+        MembershipServer::new(Service {
+            control: self.clone(),
+            cluster: cluster.to_owned(),
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl Membership for Service {
+    async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinReply>, Status> {
+        let node = new_node(request.into_inner())?;
+        let joined = self.control.propose(Command::Join(node)).await;
+        match joined.map_err(|why| Status::unavailable(why.to_string()))? {
+            Reply::Joined(node) => Ok(Response::new(JoinReply {
+                cluster: self.cluster.clone(),
+                node: node.0,
+            })),
+            Reply::Rejected(why) => Err(Status::failed_precondition(why.to_string())),
+            other => unreachable!("a join was answered with {other:?}"),
+        }
+    }
+}
+
+fn new_node(request: JoinRequest) -> Result<NewNode, Status> {
+    if request.protocol < PROTOCOL {
+        return Err(Status::failed_precondition(format!(
+            "the node speaks protocol {}, the cluster {PROTOCOL}: install a newer version",
+            request.protocol
+        )));
+    }
+    let token = request.token[..].try_into();
+    let invalid = |why: InvalidPlaceName| Status::invalid_argument(why.to_string());
+    Ok(NewNode {
+        name: NodeName::parse(&request.name).map_err(invalid)?,
+        region: RegionName::parse(&request.region).map_err(invalid)?,
+        zone: ZoneName::parse(&request.zone).map_err(invalid)?,
+        peer_address: request.peer_address,
+        client_address: request.client_address,
+        join: token.map_err(|_| Status::invalid_argument("token must have 16 bytes"))?,
+    })
+}

@@ -1,0 +1,19 @@
+//! The control group: the catalogue, to be read and changed through any node.
+//!
+//! - `client`: the handle that the rest of the node calls.
+//! - `membership`: how a node becomes a member.
+//! - `remote`: calls between nodes.
+//! - `request`: a call on its way to the leader.
+//! - `leader`: the leader at work: it proposes changes, and answers them when all nodes have them.
+//! - `grants`: which nodes have a catalogue lease.
+
+mod client;
+mod grants;
+mod leader;
+mod membership;
+mod remote;
+mod request;
+
+pub use client::ControlClient;
+pub(crate) use leader::leader;
+pub use membership::{JoinError, Joined, join};

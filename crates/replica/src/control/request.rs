@@ -1,0 +1,81 @@
+//! A call on its way to the control group's leader, here or on another node.
+
+use std::time::Duration;
+
+use engine::control::{Command, Reply};
+use model::NodeId;
+use model::limits::CONTROL_WAITING_REQUESTS_MAX;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::Unavailable;
+
+/// What the leader is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Call {
+    /// To carry a command out, and to answer when every node that may rely on its catalogue has it.
+    Change(Command),
+    /// For a catalogue lease.
+    Renew(Renewal),
+    /// To note that a life of a node, by its boot number, has given its lease up.
+    Release(NodeId, u64),
+    /// Up to which entry a node must have applied the catalogue to read all that was answered, and
+    /// nothing that others may not see yet.
+    Barrier,
+}
+
+/// A node asks for its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Renewal {
+    pub(super) node: NodeId,
+    /// Which life of the node it is: a lease ends with its process.
+    pub(super) boot: u64,
+    /// Up to which entry it is complete.
+    pub(super) complete: u64,
+}
+
+/// What the leader answers, to each call in its own way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// The outcome of the command.
+    Changed(Reply),
+    /// How long the lease lasts from the moment before the call; `None` when it is not granted.
+    Lease(Option<Duration>),
+    /// The lease is given up.
+    Released,
+    /// The entry's index.
+    Index(u64),
+}
+
+/// Where an answer goes.
+pub(super) type AnswerTo = oneshot::Sender<Result<Answer, Unavailable>>;
+
+/// A call and where its answer goes.
+pub(super) struct Request {
+    pub(super) call: Call,
+    pub(super) answer: AnswerTo,
+}
+
+/// The way to the leader's task on this node.
+pub(super) fn requests() -> (mpsc::Sender<Request>, mpsc::Receiver<Request>) {
+    mpsc::channel(CONTROL_WAITING_REQUESTS_MAX)
+}
+
+/// The format of calls and answers between nodes.
+const FORMAT: u8 = 1;
+
+/// A call or an answer on its way to another node.
+pub(super) fn encode(said: &impl Serialize) -> Vec<u8> {
+    postcard::to_extend(said, vec![FORMAT]).expect("plain data always encodes")
+}
+
+/// Reads what [`encode`] wrote. `None` for bytes that this program does not understand.
+pub(super) fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
+    match bytes {
+        [FORMAT, said @ ..] => match postcard::take_from_bytes(said) {
+            Ok((said, [])) => Some(said),
+            _ => None,
+        },
+        _ => None,
+    }
+}

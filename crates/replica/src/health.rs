@@ -1,0 +1,131 @@
+//! Whether this node can serve: what a load balancer asks, and an operator.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::Fault;
+use engine::control::{Placement, read};
+use store::{DiskLevel, Store};
+
+use crate::catalogue::CatalogueLease;
+use crate::groups::Groups;
+use crate::raft::Core;
+
+/// Looks at a node. Clones look at the same.
+#[derive(Clone)]
+pub struct Health {
+    groups: Groups,
+    control: Core,
+    lease: CatalogueLease,
+    store: Store,
+    draining: Arc<AtomicBool>,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Its name, as it stands in `/readyz/NAME`.
+    pub name: &'static str,
+    /// What is wrong with it; `None` where all is well.
+    pub ailment: Option<String>,
+}
+
+impl Health {
+    pub(crate) fn new(groups: Groups, control: Core, lease: CatalogueLease, store: Store) -> Self {
+        Health {
+            groups,
+            control,
+            lease,
+            store,
+            draining: Arc::default(),
+        }
+    }
+
+    /// Everything that must be well for the node to take calls.
+    #[must_use]
+    pub fn ready(&self) -> Vec<Check> {
+        vec![
+            check("drain", self.drain()),
+            check("catalogue", self.catalogue()),
+            check("groups", self.groups()),
+            check("disk", self.disk()),
+        ]
+    }
+
+    /// Whether the groups that this node leads stand where they are wanted. A node whose groups
+    /// are still on their way takes calls nevertheless.
+    #[must_use]
+    pub fn placement(&self) -> Check {
+        check("placement", self.placed())
+    }
+
+    /// The node is about to stop: from now on it is not ready.
+    pub fn begin_drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    fn drain(&self) -> Option<String> {
+        let draining = self.draining.load(Ordering::Relaxed);
+        draining.then(|| "the node is about to stop".to_owned())
+    }
+
+    fn catalogue(&self) -> Option<String> {
+        let lasts = self.lease.lasts();
+        (!lasts).then(|| "no catalogue lease: the control group can't be reached".to_owned())
+    }
+
+    fn groups(&self) -> Option<String> {
+        let lacks = |placement: &Placement| {
+            let core = self.groups.get(placement.group);
+            core.is_none_or(|core| core.leader().is_none())
+        };
+        self.wrong(
+            |placement| self.is_placed_here(placement) && lacks(placement),
+            "no leader is known of",
+        )
+    }
+
+    fn disk(&self) -> Option<String> {
+        match self.store.disk_level() {
+            DiskLevel::Normal => None,
+            level => Some(format!("the disk is nearly full ({level:?}): make room")),
+        }
+    }
+
+    fn placed(&self) -> Option<String> {
+        let misplaced = |placement: &Placement| {
+            let core = self.groups.get(placement.group);
+            core.is_some_and(|core| {
+                core.leader() == Some(core.node()) && core.voters() != placement.voters
+            })
+        };
+        self.wrong(misplaced, "the voters are on their way of")
+    }
+
+    fn is_placed_here(&self, placement: &Placement) -> bool {
+        let node = self.groups.node();
+        placement.voters.contains(&node) || placement.learners.contains(&node)
+    }
+
+    /// Names the groups of which something is wrong.
+    fn wrong(&self, is_wrong: impl Fn(&Placement) -> bool, what: &str) -> Option<String> {
+        let placements = match read::placements(self.control.view()) {
+            Ok(placements) if placements.is_empty() => {
+                return Some("the catalogue has not arrived yet".to_owned());
+            }
+            Ok(placements) => placements,
+            Err(fault) => return Some(unreadable(&fault)),
+        };
+        let wrong = placements.iter().filter(|placement| is_wrong(placement));
+        let groups: Vec<String> = wrong.map(|wrong| wrong.group.to_string()).collect();
+        (!groups.is_empty()).then(|| format!("{what} {}", groups.join(", ")))
+    }
+}
+
+fn check(name: &'static str, ailment: Option<String>) -> Check {
+    Check { name, ailment }
+}
+
+fn unreadable(fault: &Fault) -> String {
+    format!("the catalogue can't be read: {fault}")
+}
