@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tracing::info;
 
+use super::leaders::HAND_OVER_MAX;
+use super::leading;
 use super::wanted::Wanted;
-use super::{HAND_OVER_MAX, leading};
 use crate::groups::Groups;
 use crate::raft::{Core, Stopped};
 
@@ -24,8 +25,9 @@ pub(crate) async fn hand_over(
     patience: Duration,
 ) -> Result<(), Stopped> {
     let deadline = Instant::now() + patience;
+    let mut wanted = Wanted::default();
     loop {
-        let wanted = Wanted::read(control.view()).map_err(|fault| control.stopped(fault))?;
+        wanted.refresh(control)?;
         let cores = groups.all();
         let led = cores.values().filter(|core| is_shared(core));
         let led: Vec<&Core> = led.collect();
@@ -35,8 +37,9 @@ pub(crate) async fn hand_over(
         }
         let mut moved = false;
         for core in led {
+            let able = |node| core.is_at_tip(node);
             let placement = wanted.placement(core.group());
-            let heir = placement.and_then(|it| leading::heir(&wanted, it, core, true));
+            let heir = placement.and_then(|it| leading::heir(&wanted, it, core, able, true));
             if let Some(heir) = heir {
                 moved |= core.transfer_to(heir.node, HAND_OVER_MAX).await?;
             }

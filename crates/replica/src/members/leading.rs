@@ -27,12 +27,13 @@ enum Fit {
     Turn,
 }
 
-/// The voter that should lead a group of this node, if it could take over now. A node that
-/// `leaves` is never the right one.
+/// The voter that should lead a group of this node, among those that are `able` to take over now.
+/// A leader that `leaves` is never the right one.
 pub(super) fn heir(
     wanted: &Wanted,
     placement: &Placement,
     core: &Core,
+    able: impl Fn(NodeId) -> bool,
     leaves: bool,
 ) -> Option<Heir> {
     let members = core.members();
@@ -45,7 +46,7 @@ pub(super) fn heir(
         false => fit(core.node()),
     };
     let others = voters.iter().filter(|node| **node != core.node());
-    let able = others.filter(|node| core.is_at_tip(**node));
+    let able = others.filter(|node| able(**node));
     let best = able.max_by_key(|node| fit(**node))?;
     let urgent = present == Fit::Goes;
     let better = fit(*best) > present || (leaves && urgent);

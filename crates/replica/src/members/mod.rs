@@ -7,24 +7,25 @@
 //! - [`wanted`]: what the catalogue wants, as this node knows it.
 //! - [`founding`]: groups that do not exist yet.
 //! - [`step`]: the next change of a group's members.
-//! - [`leading`]: which of its voters should lead a group.
+//! - [`leaders`]: leaderships go where they should be; [`leading`]: where that is.
+//! - [`stall`]: a disk that takes nothing any more.
 //! - [`hand_over`]: all leaderships leave this node.
 
 mod founding;
 mod hand_over;
+mod leaders;
 mod leading;
+mod stall;
 mod step;
 mod wanted;
 
 pub(crate) use hand_over::hand_over;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::control::{Command, Founded, Placement};
 use futures::future::join_all;
-use model::{GroupId, NodeId};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::control::ControlClient;
@@ -35,6 +36,7 @@ use crate::shard::Shards;
 use crate::stopping::Stopping;
 
 use founding::Founding;
+use leaders::Leaders;
 use step::Step;
 use wanted::Wanted;
 
@@ -43,13 +45,6 @@ const ROUND_EVERY: Duration = Duration::from_millis(250);
 
 /// How long one step may take. A group whose majority is away takes none.
 const STEP_MAX: Duration = Duration::from_secs(5);
-
-/// How long a voter must have been the better leader before it gets the leadership: a region that
-/// is back must stay.
-const LEADS_AFTER: Duration = Duration::from_secs(5);
-
-/// How long a hand-over may take before it counts as failed.
-const HAND_OVER_MAX: Duration = Duration::from_secs(2);
 
 /// The entries that a learner may lack when it becomes a voter.
 const CAUGHT_UP_LAG_MAX: u64 = 256;
@@ -62,8 +57,6 @@ struct Keeper {
     shards: Shards,
     wanted: Wanted,
     founding: Founding,
-    /// For groups that another node should lead: which, and since when.
-    better: BTreeMap<GroupId, (NodeId, Instant)>,
 }
 
 /// Keeps the members of the groups as they are wanted, until the node shuts down.
@@ -77,6 +70,7 @@ pub(crate) async fn keep(
     shards: Shards,
     mut stopping: Stopping,
 ) -> Result<(), Stopped> {
+    let leaders = Leaders::new(groups.clone(), control.core().clone());
     let keeper = Keeper {
         groups,
         control,
@@ -84,11 +78,11 @@ pub(crate) async fn keep(
         shards,
         wanted: Wanted::default(),
         founding: Founding::default(),
-        better: BTreeMap::new(),
     };
     tokio::select! {
         () = stopping.begun() => Ok(()),
         stopped = keeper.work() => stopped,
+        stopped = leaders.work() => stopped,
     }
 }
 
@@ -96,16 +90,12 @@ impl Keeper {
     async fn work(mut self) -> Result<(), Stopped> {
         let control = self.control.core().clone();
         let mut applied = control.applied();
-        let mut read = None;
         let mut is_current = false;
         loop {
-            let at = *applied.borrow_and_update();
-            if read != Some(at) {
-                let wanted = Wanted::read(control.view());
-                self.wanted = wanted.map_err(|fault| control.stopped(fault))?;
+            applied.borrow_and_update();
+            if self.wanted.refresh(&control)? {
                 self.wanted.teach(&self.peers);
                 self.shards.place(self.wanted.shards());
-                read = Some(at);
             }
             // What this node knew when it stopped may name groups that others have founded since.
             is_current = is_current || control.read().await.is_ok();
@@ -113,15 +103,16 @@ impl Keeper {
                 self.founding.work(&self.wanted, &self.groups).await?;
             }
             self.change_members().await;
-            self.move_one_leadership().await?;
             // Where the catalogue does not change, members and leaders do.
-            let _ = timeout(ROUND_EVERY, applied.changed()).await;
+            if let Ok(Err(_)) = timeout(ROUND_EVERY, applied.changed()).await {
+                return Err(control.until_stopped().await);
+            }
         }
     }
 
     /// One step for each group that this node leads.
     async fn change_members(&self) {
-        let led = self.led();
+        let led = self.wanted.led(&self.groups);
         let steps = led.iter().map(|(core, placement)| async {
             if timeout(STEP_MAX, self.change(core, placement))
                 .await
@@ -155,43 +146,5 @@ impl Keeper {
         if let Err(error) = changed {
             warn!(%group, %error, "members did not change");
         }
-    }
-
-    /// At most one in a round: while a leadership moves, its group takes no writes.
-    async fn move_one_leadership(&mut self) -> Result<(), Stopped> {
-        let mut due = None;
-        let mut better = BTreeMap::new();
-        for (core, placement) in self.led() {
-            let Some(heir) = leading::heir(&self.wanted, placement, &core, false) else {
-                continue;
-            };
-            let group = core.group();
-            let known = self
-                .better
-                .get(&group)
-                .filter(|(node, _)| *node == heir.node);
-            let since = known.map_or_else(Instant::now, |(_, since)| *since);
-            better.insert(group, (heir.node, since));
-            if heir.urgent || since.elapsed() >= LEADS_AFTER {
-                due = due.or(Some((core, heir.node)));
-            }
-        }
-        self.better = better;
-        if let Some((core, heir)) = due {
-            self.better.remove(&core.group());
-            let led = core.transfer_to(heir, HAND_OVER_MAX).await?;
-            info!(group = %core.group(), %heir, led, "leadership handed over");
-        }
-        Ok(())
-    }
-
-    /// The groups that this node leads, and where they are wanted.
-    fn led(&self) -> Vec<(Core, &Placement)> {
-        let cores = self.groups.all();
-        let led = cores
-            .values()
-            .filter(|core| core.leader() == Some(core.node()));
-        led.filter_map(|core| Some((core.clone(), self.wanted.placement(core.group())?)))
-            .collect()
     }
 }

@@ -2,33 +2,53 @@
 
 use std::collections::BTreeMap;
 
-use engine::Fault;
 use engine::control::{Node, NodeState, Placement, read};
-use engine::kv::View;
 use model::{GroupId, NodeId, RegionName, ShardNumber};
+use store::Position;
 
+use crate::groups::Groups;
 use crate::peer::{PeerAddress, Peers};
+use crate::raft::{Core, Stopped};
 
 /// Nodes, and where groups are wanted. Perhaps older than what other nodes know: to act on it
 /// must be right in any case, or be refused by the group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
+    /// Up to where the catalogue was applied that it was read from.
+    at: Option<Position>,
     nodes: BTreeMap<NodeId, Node>,
     placements: BTreeMap<GroupId, Placement>,
 }
 
 impl Wanted {
-    /// Reads the catalogue.
+    /// Reads the catalogue again if it has changed, and answers whether it has.
     ///
     /// # Errors
-    /// [`Fault`] when it can't be read.
-    pub(super) fn read(catalogue: &dyn View) -> Result<Self, Fault> {
-        let nodes = read::nodes(catalogue)?;
-        let placements = read::placements(catalogue)?;
-        Ok(Wanted {
+    /// [`Stopped`] when it can't be read.
+    pub(super) fn refresh(&mut self, control: &Core) -> Result<bool, Stopped> {
+        let at = *control.applied().borrow();
+        if at == self.at {
+            return Ok(false);
+        }
+        let catalogue = control.view();
+        let nodes = read::nodes(catalogue).map_err(|fault| control.stopped(fault))?;
+        let placements = read::placements(catalogue).map_err(|fault| control.stopped(fault))?;
+        *self = Wanted {
+            at,
             nodes: nodes.into_iter().map(|node| (node.id, node)).collect(),
             placements: placements.into_iter().map(|it| (it.group, it)).collect(),
-        })
+        };
+        Ok(true)
+    }
+
+    /// The groups that this node leads, and where they are wanted.
+    pub(super) fn led(&self, groups: &Groups) -> Vec<(Core, &Placement)> {
+        let cores = groups.all();
+        let led = cores
+            .values()
+            .filter(|core| core.leader() == Some(core.node()));
+        led.filter_map(|core| Some((core.clone(), self.placement(core.group())?)))
+            .collect()
     }
 
     /// Where a group is wanted.

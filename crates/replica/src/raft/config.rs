@@ -63,6 +63,11 @@ pub(super) fn config(group: GroupId, timing: Timing) -> Arc<Config> {
         install_snapshot_timeout: millis(CHECKPOINT_TAKES_MAX),
         // Without it, a node that comes back from a partition deposes a healthy leader.
         enable_pre_vote: Some(true),
+        // A leader that hears no majority falls silent from time to time, for as long as an
+        // election takes: followers that hear it, while others don't, would wait for ever.
+        quorum_loss_probe_interval: Some(
+            2 * millis(timing.election_max) + millis(timing.election_min),
+        ),
         // A leader that resumed its old term would count its deliveries from one again, and so
         // give out ids of deliveries that exist already.
         enable_leader_restore: Some(false),

@@ -54,6 +54,17 @@ impl Core {
         Some(metrics.last_log_index?.saturating_sub(matching.index))
     }
 
+    /// Which entries have not reached this node's disk yet: the last that did, if any is missing
+    /// behind it.
+    pub(crate) fn unwritten_after(&self) -> Option<u64> {
+        let taken = self.raft().metrics().borrow_watched().last_log_index?;
+        let written = self.raft().watch_log_progress().get();
+        let written = written
+            .and_then(|at| at.last_log_id)
+            .map_or(0, |at| at.index);
+        (written < taken).then_some(written)
+    }
+
     /// Lets a node follow without a vote.
     ///
     /// # Errors

@@ -1,0 +1,112 @@
+//! Leaderships go where they should be.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use model::{GroupId, NodeId};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::ROUND_EVERY;
+use super::leading::{self, Heir};
+use super::stall::Stalls;
+use super::wanted::Wanted;
+use crate::groups::Groups;
+use crate::raft::{Core, Stopped};
+
+/// How long a voter must have been the better leader before it gets the leadership: a region that
+/// is back must stay.
+const LEADS_AFTER: Duration = Duration::from_secs(5);
+
+/// How long a hand-over may take before it counts as failed.
+pub(super) const HAND_OVER_MAX: Duration = Duration::from_secs(2);
+
+/// How long a node is passed over that was handed a leadership and did not take it.
+const PASSED_OVER_FOR: Duration = Duration::from_secs(60);
+
+/// Looks after the leaderships of one node.
+pub(super) struct Leaders {
+    groups: Groups,
+    control: Core,
+    wanted: Wanted,
+    stalls: Stalls,
+    /// For groups that another node should lead: which, and since when.
+    better: BTreeMap<GroupId, (NodeId, Instant)>,
+    /// Nodes that failed to take a leadership, and when.
+    failed: BTreeMap<NodeId, Instant>,
+}
+
+impl Leaders {
+    pub(super) fn new(groups: Groups, control: Core) -> Self {
+        Leaders {
+            groups,
+            control,
+            wanted: Wanted::default(),
+            stalls: Stalls::default(),
+            better: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    /// Works until it is dropped.
+    ///
+    /// # Errors
+    /// [`Stopped`] when the catalogue can't be read, or a replica can't run.
+    pub(super) async fn work(mut self) -> Result<(), Stopped> {
+        loop {
+            self.wanted.refresh(&self.control)?;
+            self.failed.retain(|_, at| at.elapsed() < PASSED_OVER_FOR);
+            let due = self.due();
+            let handed = due.iter().map(|(core, heir)| hand_over(core, *heir));
+            for (heir, led) in try_join_all(handed).await? {
+                if !led {
+                    self.failed.insert(heir, Instant::now());
+                }
+            }
+            sleep(ROUND_EVERY).await;
+        }
+    }
+
+    /// The leaderships that are to be handed over now: all that are urgent, else at most one. While
+    /// a leadership moves, its group takes no writes.
+    fn due(&mut self) -> Vec<(Core, NodeId)> {
+        let led = self.wanted.led(&self.groups);
+        let stalled = self.stalls.see(led.iter().map(|(core, _)| core));
+        let (mut urgent, mut others) = (Vec::new(), Vec::new());
+        let mut better = BTreeMap::new();
+        for (core, placement) in led {
+            let able = |node| core.is_at_tip(node) && !self.failed.contains_key(&node);
+            let heir = leading::heir(&self.wanted, placement, &core, able, stalled);
+            let Some(Heir { node, urgent: now }) = heir else {
+                continue;
+            };
+            let known = self
+                .better
+                .get(&core.group())
+                .filter(|(heir, _)| *heir == node);
+            let since = known.map_or_else(Instant::now, |(_, since)| *since);
+            better.insert(core.group(), (node, since));
+            match now {
+                true => urgent.push((core, node)),
+                false if since.elapsed() >= LEADS_AFTER => others.push((core, node)),
+                false => {}
+            }
+        }
+        self.better = better;
+        if stalled {
+            warn!("the disk takes nothing any more: leaderships leave this node");
+        }
+        match urgent.is_empty() {
+            true => others.into_iter().take(1).collect(),
+            false => urgent,
+        }
+    }
+}
+
+/// Hands one leadership over, and answers whether the other node leads.
+async fn hand_over(core: &Core, heir: NodeId) -> Result<(NodeId, bool), Stopped> {
+    let led = core.transfer_to(heir, HAND_OVER_MAX).await?;
+    info!(group = %core.group(), %heir, led, "leadership handed over");
+    Ok((heir, led))
+}
