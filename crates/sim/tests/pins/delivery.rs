@@ -4,7 +4,7 @@ use super::flaws::{Flaw, Flaws};
 use super::state::State;
 use super::strand::Lane;
 use super::turn::Turn;
-use super::words::{Generation, Key, Messages, Place, ShardNumber, Subscription};
+use super::words::{Epoch, Generation, Key, Messages, Place, ShardNumber, Subscription};
 
 impl State {
     /// The next message of a lane that its leader would send, if there is one.
@@ -128,13 +128,18 @@ impl Turn<'_> {
 
     fn generation(&self, shard: ShardNumber, key: Key, of: Subscription) -> Generation {
         let row = self.state.row(shard, key).expect("the strand is open");
-        let round = self.state.leaders[shard.0].lanes[key.0][of.0].round;
-        let term = self.state.shard(shard).term;
-        Generation {
+        let mut generation = Generation {
             epoch: row.epoch,
-            term,
-            round,
+            term: self.state.shard(shard).term,
+            round: self.state.leaders[shard.0].lanes[key.0][of.0].round,
+        };
+        if self.has(Flaw::GenerationWithoutEpoch) {
+            generation.epoch = Epoch::default();
         }
+        if self.has(Flaw::GenerationWithoutTerm) {
+            generation.term = 0;
+        }
+        generation
     }
 
     fn lane_of(&self, shard: ShardNumber, key: Key, of: Subscription) -> Option<Lane> {

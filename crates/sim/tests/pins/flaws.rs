@@ -49,6 +49,14 @@ pub(crate) enum Flaw {
     ResendWithoutARewind,
     /// The id counter goes above the floor at the first publish, not when the strand opens.
     FloorRaisedAtThePublish,
+    /// A strand is released without looking again whether something has come meanwhile.
+    ReleaseOfWhatIsWanted,
+    /// A copy is staged although its strand is open here already.
+    StageAfterActivate,
+    /// A delivery's generation doesn't say which leader sent it.
+    GenerationWithoutTerm,
+    /// A delivery's generation doesn't say at which epoch of the pin it was sent.
+    GenerationWithoutEpoch,
 }
 
 /// The rules that are off: one or none.

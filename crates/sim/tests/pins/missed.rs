@@ -1,4 +1,4 @@
-//! Each rule is missed when it is off: which property breaks first, and how much must happen.
+//! Each rule is missed when it is off: which property breaks, and how much must happen for it.
 
 use super::bounds::{ACKS, Bounds, LATE, SWEEP, THERE_AND_BACK, TWO_KEYS, UNDO};
 use super::flaws::Flaw;
@@ -9,7 +9,7 @@ use super::properties::{NO_STALE_OWNER, NOTHING_LOST, ONE_OWNER, SETTLES};
 pub(crate) type Missed = (Flaw, &'static str, Bounds);
 
 /// Every rule that can be turned off.
-pub(crate) const MISSED: [Missed; 23] = [
+pub(crate) const MISSED: [Missed; 27] = [
     (Flaw::UndoWithoutANewEpoch, ONE_OWNER, UNDO),
     (Flaw::UndoAfterMove, ONE_OWNER, UNDO),
     (Flaw::DropForgetsItsEpoch, ONE_OWNER, UNDO),
@@ -22,7 +22,7 @@ pub(crate) const MISSED: [Missed; 23] = [
     (Flaw::ReleaseForgetsIds, GROWING_IDS, SWEEP),
     (Flaw::ActivateAtAGuessedEpoch, SETTLES, LATE),
     (Flaw::LateLaneAtTheAttachPoint, NOT_BEFORE_ITS_TIME, LATE),
-    (Flaw::ReopenOfAnEarlierOwnership, NOTHING_LOST, UNDO),
+    (Flaw::ReopenOfAnEarlierOwnership, ACKS_HOLD, UNDO),
     (Flaw::OldAnswerDrops, NOTHING_LOST, UNDO),
     (Flaw::CopyBeforeTheSeal, NOTHING_LOST, UNDO),
     (Flaw::AckWhileSealed, ACKS_HOLD, ACKS),
@@ -33,4 +33,8 @@ pub(crate) const MISSED: [Missed; 23] = [
     (Flaw::MoveForgetsFences, CASCADE, ACKS),
     (Flaw::ResendWithoutARewind, CASCADE, ACKS),
     (Flaw::FloorRaisedAtThePublish, NOT_BEFORE_ITS_TIME, LATE),
+    (Flaw::ReleaseOfWhatIsWanted, NOTHING_LOST, UNDO),
+    (Flaw::StageAfterActivate, SETTLES, UNDO),
+    (Flaw::GenerationWithoutTerm, CASCADE, ACKS),
+    (Flaw::GenerationWithoutEpoch, CASCADE, ACKS),
 ];

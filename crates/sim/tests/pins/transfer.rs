@@ -44,7 +44,8 @@ impl Turn<'_> {
     /// comes after the key has come some other way is too late.
     pub(crate) fn stage(&mut self, shard: ShardNumber, key: Key, copy: Copy) {
         let row = self.state.row(shard, key);
-        if row.is_some_and(|row| row.epoch > copy.epoch) {
+        let is_late = row.is_some_and(|row| row.epoch > copy.epoch);
+        if is_late && !self.has(Flaw::StageAfterActivate) {
             return;
         }
         if self.staged(shard, key, copy.epoch).is_none() {
