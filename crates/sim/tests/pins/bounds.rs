@@ -114,12 +114,34 @@ pub(crate) const LATE: Bounds = Bounds {
 /// What is explored each time.
 pub(crate) const ALL: [Bounds; 7] = [TWO_KEYS, CRASH, UNDO, THERE_AND_BACK, SWEEP, ACKS, LATE];
 
-/// More may happen at once: minutes, and gigabytes.
-pub(crate) const WIDE: [Bounds; 3] = [
+/// More may happen at once: it takes minutes, and 1.4 GB of memory.
+pub(crate) const WIDE: [Bounds; 6] = [
     Bounds {
         crashes: 1,
         ..TWO_KEYS
     },
-    Bounds { crashes: 1, ..UNDO },
-    Bounds { crashes: 1, ..LATE },
+    Bounds {
+        crashes: 1,
+        hasty_sweeps: 1,
+        ..UNDO
+    },
+    Bounds {
+        undos: 1,
+        ..THERE_AND_BACK
+    },
+    Bounds {
+        moves: 2,
+        nacks: 0,
+        ..ACKS
+    },
+    Bounds {
+        publishes: 2,
+        late: 1,
+        nacks: 0,
+        ..ACKS
+    },
+    Bounds {
+        duplicates: 1,
+        ..LATE
+    },
 ];

