@@ -2,9 +2,9 @@
 //! which messages between them can be late, come twice or get lost, within bounds. So are the marks
 //! and rewinds of lanes, because a move takes them along.
 //!
-//! The promises are judged by an onlooker, who sees only publishes, deliveries and acks. That
-//! nothing is wedged is judged by letting things take their course from each state on, without
-//! faults: every key must come to rest.
+//! The promises are judged by an onlooker, who sees only publishes, deliveries and acks; that there
+//! is one owner and that nothing is lost is judged by the rows. Nothing is wedged if, from each
+//! state on, things take their course without faults and every key comes to rest.
 //!
 //! A model, not the engine: it is small enough that every interleaving can be tried. For each rule
 //! of the protocol there is a variant that lacks it, and a test that the loss is noticed.
