@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 use crate::backend::DiskSpace;
 use crate::fault::OpenError;
 use crate::identity::Identity;
@@ -122,6 +124,13 @@ impl Folder {
             return Ok(Files::Present);
         };
         Ok(Files::Broken(missing))
+    }
+
+    /// Whether the file system lets the database write past the page cache. Not all do; a file
+    /// without a name tells, and leaves nothing behind.
+    pub(super) fn takes_direct_writes(&self) -> bool {
+        let flags = OFlags::TMPFILE | OFlags::DIRECT | OFlags::WRONLY;
+        rustix::fs::open(self.database(), flags, Mode::RUSR | Mode::WUSR).is_ok()
     }
 
     /// The size of the disk that the folder is on, and what this user can still write.

@@ -107,8 +107,12 @@ fn make_room(folder: &Folder, settings: &Settings) -> io::Result<()> {
 
 /// Opens the database; once more, if all that is wrong is that its last write was torn.
 fn open_database(folder: &Folder, new: bool, size: u64, limits: &Limits) -> Result<DB, OpenError> {
+    let disk = options::Disk {
+        bytes: size,
+        direct: folder.takes_direct_writes(),
+    };
     let open = |recovery| {
-        let options = options::database(new, recovery, size, limits);
+        let options = options::database(new, recovery, &disk, limits);
         DB::open_cf_descriptors(&options, folder.database(), options::columns(limits))
     };
     let error = match open(options::CUT_END) {
