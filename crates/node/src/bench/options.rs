@@ -40,6 +40,10 @@ pub(crate) struct Options {
     /// A new ordering key for each request.
     #[arg(long)]
     pub(crate) unique_keys: bool,
+    /// Asks for the topic instead of publishing to it, to see what a call costs by itself. Each call
+    /// counts as a batch.
+    #[arg(long, requires = "no_consume")]
+    pub(crate) get_topic: bool,
 
     /// StreamingPull streams on the subscription, with a connection each.
     #[arg(long, default_value_t = 1, value_name = "COUNT")]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use proto::pubsub::PublishRequest;
 use proto::pubsub::publisher_client::PublisherClient;
+use proto::pubsub::{GetTopicRequest, PublishRequest};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use tonic::transport::Channel;
@@ -25,6 +25,8 @@ const RETRY: Duration = Duration::from_millis(50);
 /// What all publishing tasks share.
 pub(crate) struct Publishing {
     topic: String,
+    /// Whether calls only ask for the topic.
+    asks: bool,
     batch: u64,
     keys: Keys,
     payload: Payload,
@@ -47,6 +49,7 @@ impl Publishing {
     ) -> Self {
         Publishing {
             topic,
+            asks: options.get_topic,
             batch: options.batch as u64,
             keys: Keys::new(options),
             payload: Payload::new(options.size),
@@ -67,6 +70,10 @@ impl Publishing {
     ) -> Result<(), Failure> {
         let mut random = SmallRng::seed_from_u64(seed);
         while let Some(turn) = self.pace.turn().await {
+            if self.asks {
+                self.ask(&mut client, &turn).await?;
+                continue;
+            }
             let picked = self.keys.pick(&mut random, turn.request).await;
             self.publish(&mut client, &turn, picked).await?;
         }
@@ -108,6 +115,16 @@ impl Publishing {
                 }
             }
         }
+    }
+
+    /// Makes a call that does next to nothing.
+    async fn ask(&self, client: &mut PublisherClient<Channel>, turn: &Turn) -> Result<(), Failure> {
+        let intended = turn.intended.unwrap_or_else(Instant::now);
+        let topic = self.topic.clone();
+        client.get_topic(GetTopicRequest { topic }).await?;
+        let answered = [(intended, self.batch)].into_iter();
+        self.meter.record(Instant::now(), self.batch, answered);
+        Ok(())
     }
 
     fn stamps(&self, first: u64, picked: &Picked<'_>, intended: Instant) -> Vec<Stamp> {

@@ -1,7 +1,8 @@
 //! Rows about how much memory one of many small things costs.
 //!
-//! Each lets the node first do work of the same size, so that its caches and buffers are as large as
-//! they get, and then looks at what it has gained.
+//! Each first lets the node do other work, until its caches and buffers are as large as they get, and
+//! where it can the same once before. Then it looks at what the node gains: the first keys after the
+//! start fill RocksDB's buffers, and thousands of them would show nothing else.
 
 use super::lab::Lab;
 use super::outcome::Outcome;
@@ -12,7 +13,7 @@ use crate::cli::Failure;
 pub(crate) fn idle_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
     let keys = lab.scale.keys;
     let arguments = format!("--unique-keys --count {keys} --in-flight 256 --size 32");
-    gained(lab, "memory of an idle key", &arguments, keys)
+    gained(lab, "memory of an idle key", &arguments, keys, true)
 }
 
 /// Subscriptions from which nobody pulls.
@@ -24,6 +25,8 @@ pub(crate) fn idle_subscriptions(lab: &Lab) -> Result<Vec<Line>, Failure> {
         "memory of an idle subscription",
         &arguments,
         subscriptions,
+        // A project has no more of them.
+        false,
     )
 }
 
@@ -33,16 +36,23 @@ pub(crate) fn stuck_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
     let arguments = format!(
         "--unique-keys --count {keys} --in-flight 256 --size 32 --no-ack --outstanding {keys}"
     );
-    gained(lab, "memory of a stuck key", &arguments, keys)
+    gained(lab, "memory of a stuck key", &arguments, keys, true)
 }
 
-fn gained(lab: &Lab, work: &str, arguments: &str, count: u64) -> Result<Vec<Line>, Failure> {
+/// Looks at what a load costs, for each of `count` things. `twice`: after the same load.
+fn gained(
+    lab: &Lab,
+    work: &str,
+    arguments: &str,
+    count: u64,
+    twice: bool,
+) -> Result<Vec<Line>, Failure> {
     let node = lab.node()?;
-    let keys = lab.scale.keys;
-    lab.load(
-        &node,
-        &format!("--batch 100 --count {keys} --size 32 --keep"),
-    )?;
+    let messages = lab.scale.messages;
+    lab.load(&node, &format!("--batch 100 --count {messages} --keep"))?;
+    if twice {
+        lab.load(&node, &format!("{arguments} --keep"))?;
+    }
     let process = node.process();
     let watched = lab.load(
         &node,

@@ -77,6 +77,11 @@ impl Outcome {
         format!("{rate} msg/s, {megabytes:.1} MB/s")
     }
 
+    /// Calls a second, of one message each.
+    pub(crate) fn calls(&self) -> String {
+        format!("{} calls/s", grouped(self.rate(Side::Published) as u64))
+    }
+
     /// The median and the 99th percentile.
     pub(crate) fn latency(&self, side: Side) -> String {
         let latency = &self.side(side)["latencyMilliseconds"];

@@ -45,7 +45,8 @@ pub(crate) fn single_messages(lab: &Lab) -> Result<Vec<Line>, Failure> {
     Ok(vec![line])
 }
 
-/// A new key for each message; 1,000 keys with one message in a request beside it.
+/// A new key for each message; beside it 1,000 keys with one message in a request, and as many
+/// calls as can be.
 pub(crate) fn unique_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
     let show = |outcome: &Outcome| outcome.throughput(Side::Consumed);
     let loads = [
@@ -59,6 +60,13 @@ pub(crate) fn unique_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
             .timed(&format!("--batch 1 --in-flight 256 {keys}"));
         lines.push(lab.load(&lab.node()?, &arguments)?.line(work, show));
     }
+    // What the machine can do at most, where a request carries one message.
+    let arguments = lab
+        .scale
+        .timed("--batch 1 --in-flight 256 --no-consume --get-topic");
+    let show = |outcome: &Outcome| outcome.calls();
+    let calls = lab.load(&lab.node()?, &arguments)?;
+    lines.push(calls.line("calls that do nothing", show));
     Ok(lines)
 }
 
