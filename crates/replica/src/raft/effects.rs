@@ -46,6 +46,13 @@ impl Effects {
         }
     }
 
+    /// Adds that the state has jumped ahead. To be called when the new state can be read, and
+    /// before anyone hears how far it has come.
+    pub(super) fn add_everything(&self) {
+        let mut waiting = self.0.lock().expect(UNPOISONED);
+        waiting.compare_everything();
+    }
+
     /// Takes all that waits, in order.
     pub(crate) fn take(&self) -> VecDeque<Notice> {
         let mut waiting = self.0.lock().expect(UNPOISONED);
@@ -83,6 +90,16 @@ mod tests {
         waiting.add(5, effects(2));
         let taken = [Notice::Entry(3, effects(1)), Notice::Entry(5, effects(2))];
         assert_eq!(waiting.take(), taken);
+        assert_eq!(waiting.take(), []);
+    }
+
+    #[test]
+    fn a_jump_covers_what_came_before_and_after() {
+        let waiting = Effects::default();
+        waiting.add(3, effects(1));
+        waiting.add_everything();
+        waiting.add(9, effects(2));
+        assert_eq!(waiting.take(), [Notice::Everything]);
         assert_eq!(waiting.take(), []);
     }
 

@@ -247,6 +247,7 @@ impl RaftStateMachine<Types> for State {
         };
         self.unflushed = None;
         self.checkpointed = true;
+        self.effects.add_everything();
         self.progress
             .send_replace(self.mark.at.as_ref().map(position));
         Ok(())

@@ -9,7 +9,7 @@ use model::NodeId;
 use tokio::task::JoinHandle;
 
 use super::node::{Disk, Node, attach, commit, founded, leader_of, soon};
-use crate::raft::Core;
+use crate::raft::{Core, Notice};
 
 /// What one message weighs in these tests, in bytes.
 const MESSAGE: usize = 200_000;
@@ -99,6 +99,8 @@ async fn a_follower_that_was_away_too_long_catches_up_while_writes_go_on() {
     let back = away.start(&nodes).await;
     soon("the checkpoint", back.applies(cut)).await;
     assert!(back.purged() >= Some(cut), "it came by a checkpoint");
+    // Who follows what the entries mean hears that it did not see all of them.
+    assert_eq!(back.core().effects().take(), [Notice::Everything]);
     nodes.push(back);
     let last = writer.stop().await;
     assert_same(&nodes, last).await;
