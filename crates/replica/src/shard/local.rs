@@ -56,11 +56,18 @@ impl LocalShard {
         self.core.leader()
     }
 
-    /// Waits until this node serves, or the replica hears of another leader, or never will.
+    /// Waits until this node begins to serve or ceases to, or the replica hears of another leader.
     pub(super) async fn news(&self) {
         let mut serving = self.serving.clone();
+        let before = *serving.borrow();
+        let changes = async {
+            if serving.wait_for(|now| *now != before).await.is_err() {
+                // The task is gone: it never serves again.
+                std::future::pending::<()>().await;
+            }
+        };
         tokio::select! {
-            _ = serving.wait_for(|serving| *serving) => {}
+            () = changes => {}
             () = self.core.leader_changes() => {}
         }
     }
