@@ -1,0 +1,6 @@
+//! Routers of several nodes in one process, over the real engine, the real store and TCP.
+
+mod cluster;
+mod flow;
+mod moves;
+mod reader;
