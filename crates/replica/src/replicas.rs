@@ -173,6 +173,7 @@ impl Replicas {
         let catalogue = catalogue(
             control,
             client.clone(),
+            groups.clone(),
             shards.clone(),
             keeper,
             lease,

@@ -27,6 +27,8 @@ use crate::cli::{Failure, Target};
 const CALL_MAX: Duration = Duration::from_secs(2);
 /// The wait before a call that failed is made again.
 const RETRY: Duration = Duration::from_millis(20);
+/// How long the last publishes may take in the end.
+const FINISH_MAX: Duration = Duration::from_secs(10);
 /// How long the delivery of what is left may take in the end.
 const DRAIN_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether everything was delivered.
@@ -151,11 +153,14 @@ impl Workload {
 }
 
 impl Running {
-    /// Lets every publisher finish what it has begun.
+    /// Lets every publisher finish what it has begun, unless it takes too long.
     pub(super) async fn stop_publishing(&self) {
         self.stop_publishing.send_replace(true);
         let mut publishers = self.publishers.lock().await;
-        while publishers.join_next().await.is_some() {}
+        let finished = async { while publishers.join_next().await.is_some() {} };
+        // A key that can't be published to by then has failed the drill already.
+        let _ = timeout(FINISH_MAX, finished).await;
+        publishers.shutdown().await;
     }
 
     /// Waits until everything was delivered, or it takes too long.

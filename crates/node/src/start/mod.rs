@@ -29,6 +29,8 @@ use tracing::info;
 /// Dead letters of this node's shards that wait for the router.
 const DEAD_LETTERS_WAITING_MAX: usize = 256;
 
+/// How long a shutdown waits for others to take its leaderships.
+const HAND_OVER_MAX: Duration = Duration::from_secs(5);
 /// How long a shutdown waits for the calls that are under way.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 
@@ -141,9 +143,11 @@ impl Node {
             }))
         });
         let cluster = replicas.control().cluster().await.map_err(failed)?;
-        for shard in replicas.shards().all().values() {
-            // It fails only when a replica has stopped, which `run` reports.
-            let _ = shard.serving().await;
+        if settings.member.is_none() {
+            for shard in replicas.shards().all().values() {
+                // It fails only when a replica has stopped, which `run` reports.
+                let _ = shard.serving().await;
+            }
         }
         let router = Router::new(
             node,
@@ -193,8 +197,15 @@ impl Node {
             })),
         };
         health.begin_drain();
-        trigger.begin();
         info!("draining");
+        if self.settings.member.is_some() {
+            // What others can lead they lead before clients hear that this node goes.
+            let handed = self.replicas.hand_over(HAND_OVER_MAX).await;
+            if let Err(stopped) = handed {
+                info!(%stopped, "not all leaderships were handed over");
+            }
+        }
+        trigger.begin();
         if !serving.is_finished() && tokio::time::timeout(DRAIN_MAX, &mut serving).await.is_err() {
             info!("calls were cut off: they took longer than {DRAIN_MAX:?}");
             serving.abort();
@@ -245,7 +256,7 @@ fn store_settings(settings: &Settings, start: Start) -> store::Settings {
 fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
     match settings.member {
         None => replica::Settings::alone(node),
-        Some(_) => replica::Settings::of_zone(node),
+        Some(_) => replica::Settings::of_regions(node),
     }
 }
 

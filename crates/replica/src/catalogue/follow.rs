@@ -3,13 +3,10 @@
 
 use std::collections::VecDeque;
 
-use engine::Fault;
-use engine::control::read;
 use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::FuturesOrdered;
-use model::{GroupId, NodeId};
-use store::{Position, StateView};
+use store::Position;
 use tokio::sync::watch;
 
 use crate::raft::{Core, Effects, Notice, Stopped};
@@ -18,8 +15,6 @@ use crate::stopping::Stopping;
 
 /// The task's state.
 pub(super) struct Follower {
-    core: Core,
-    catalogue: StateView,
     effects: Effects,
     applied: watch::Receiver<Option<Position>>,
     shards: Shards,
@@ -36,8 +31,6 @@ impl Follower {
     pub(super) fn new(control: &Core, shards: Shards) -> (Self, watch::Receiver<u64>) {
         let (complete, watched) = watch::channel(0);
         let follower = Follower {
-            core: control.clone(),
-            catalogue: control.view().clone(),
             effects: control.effects(),
             applied: control.applied(),
             shards,
@@ -51,9 +44,7 @@ impl Follower {
     /// Works until the node shuts down.
     pub(super) async fn work(mut self, mut stopping: Stopping) -> Result<(), Stopped> {
         loop {
-            if let Err(fault) = self.hand_on().await {
-                return Err(self.core.stopped(fault));
-            }
+            self.hand_on().await;
             tokio::select! {
                 biased;
                 () = stopping.begun() => return Ok(()),
@@ -68,10 +59,9 @@ impl Follower {
     }
 
     /// Hands on what has been applied, and says how far everyone has come.
-    async fn hand_on(&mut self) -> Result<(), Fault> {
+    async fn hand_on(&mut self) {
         // First how far, then what: the notices of all that is applied by now are there.
         let applied = self.applied.borrow_and_update().map_or(0, |at| at.index);
-        self.place()?;
         for notice in self.effects.take() {
             let index = match &notice {
                 Notice::Entry(index, _) => *index,
@@ -84,28 +74,6 @@ impl Follower {
         let complete = self.indexes.front().map_or(applied, |index| index - 1);
         self.complete
             .send_if_modified(|known| std::mem::replace(known, complete) != complete);
-        Ok(())
-    }
-
-    /// Makes known which shards there are, and who may lead them: voters at home first.
-    fn place(&self) -> Result<(), Fault> {
-        let nodes = read::nodes(&self.catalogue)?;
-        let placements = read::placements(&self.catalogue)?;
-        let placed = placements.into_iter().filter_map(|placement| {
-            let GroupId::Shard(shard) = placement.group else {
-                return None;
-            };
-            let at_home = |id: &NodeId| {
-                let node = nodes.iter().find(|node| node.id == *id);
-                node.is_some_and(|node| node.region == placement.home)
-            };
-            let (home, away) = placement.voters.iter().copied().partition(at_home);
-            let (mut voters, away): (Vec<NodeId>, Vec<NodeId>) = (home, away);
-            voters.extend(away);
-            Some((shard, voters))
-        });
-        self.shards.place(placed);
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::lease::{CatalogueLease, LeaseKeeper};
 use crate::control::ControlClient;
+use crate::groups::Groups;
 use crate::raft::Stopped;
 use crate::stopping::Stopping;
 
@@ -24,6 +25,7 @@ const RENEWAL_PAUSE: Duration = Duration::from_millis(50);
 /// Keeps the lease until the node shuts down.
 pub(super) async fn keep(
     control: ControlClient,
+    groups: Groups,
     keeper: LeaseKeeper,
     lease: CatalogueLease,
     mut complete: watch::Receiver<u64>,
@@ -33,7 +35,7 @@ pub(super) async fn keep(
     let keep = async {
         loop {
             let (asked, have) = (Instant::now(), *complete.borrow_and_update());
-            let renewed = timeout(RENEWAL_ANSWER_MAX, control.renew(have)).await;
+            let renewed = timeout(RENEWAL_ANSWER_MAX, control.renew(have, groups.led())).await;
             let granted = matches!(renewed, Ok(Ok(Some(_))));
             if let Ok(Ok(Some(lease))) = renewed {
                 keeper.renewed(asked + lease);

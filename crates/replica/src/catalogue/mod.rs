@@ -15,6 +15,7 @@ mod lease;
 mod missing;
 
 use crate::control::ControlClient;
+use crate::groups::Groups;
 use crate::raft::{Core, Stopped};
 use crate::shard::Shards;
 use crate::stopping::Stopping;
@@ -29,6 +30,7 @@ use keep::keep;
 pub(crate) async fn catalogue(
     core: Core,
     control: ControlClient,
+    groups: Groups,
     shards: Shards,
     keeper: LeaseKeeper,
     lease: CatalogueLease,
@@ -36,6 +38,6 @@ pub(crate) async fn catalogue(
 ) -> Result<(), Stopped> {
     let (follower, complete) = Follower::new(&core, shards);
     let following = follower.work(stopping.clone());
-    let keeping = keep(control, keeper, lease, complete, stopping);
+    let keeping = keep(control, groups, keeper, lease, complete, stopping);
     tokio::try_join!(following, keeping).map(|_| ())
 }

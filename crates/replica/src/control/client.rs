@@ -8,7 +8,7 @@ use store::StateView;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::request::{Answer, Call, Renewal, Request};
+use super::request::{Answer, Call, Led, Renewal, Request};
 use crate::StartError;
 use crate::Unavailable;
 use crate::peer::Peers;
@@ -111,13 +111,19 @@ impl ControlClient {
         self.core.applied()
     }
 
-    /// Asks for this node's catalogue lease, saying up to which entry it is complete: how long it
-    /// lasts from the moment before this call, or `None` when it is not granted now.
-    pub(crate) async fn renew(&self, complete: u64) -> Result<Option<Duration>, Unavailable> {
+    /// Asks for this node's catalogue lease, saying up to which entry it is complete, and what it
+    /// leads: how long the lease lasts from the moment before this call, or `None` when it is not
+    /// granted now.
+    pub(crate) async fn renew(
+        &self,
+        complete: u64,
+        led: Vec<Led>,
+    ) -> Result<Option<Duration>, Unavailable> {
         let renewal = Renewal {
             node: self.node,
             boot: self.boot,
             complete,
+            led,
         };
         match self.call(Call::Renew(renewal)).await? {
             Answer::Lease(lease) => Ok(lease),

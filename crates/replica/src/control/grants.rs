@@ -75,12 +75,13 @@ impl Grants {
     }
 
     /// Takes note of how far a node has come, and says whether it is granted its lease.
-    pub(super) fn renew(&mut self, renewal: Renewal, now: Timestamp) -> bool {
+    pub(super) fn renew(&mut self, renewal: &Renewal, now: Timestamp) -> bool {
         let Renewal {
             node,
             boot,
             complete,
-        } = renewal;
+            ..
+        } = *renewal;
         let holder = self.nodes.entry(node).or_insert(Holder {
             boot: None,
             complete: 0,
@@ -161,19 +162,20 @@ mod tests {
     }
 
     fn renewal(node: NodeId, complete: u64) -> Renewal {
-        let boot = 1;
+        let (boot, led) = (1, Vec::new());
         Renewal {
             node,
             boot,
             complete,
+            led,
         }
     }
 
     /// Two nodes with leases, complete up to entry 5.
     fn two_nodes() -> Grants {
         let mut grants = Grants::presume([A, B], 5, START);
-        assert!(grants.renew(renewal(A, 5), START));
-        assert!(grants.renew(renewal(B, 5), START));
+        assert!(grants.renew(&renewal(A, 5), START));
+        assert!(grants.renew(&renewal(B, 5), START));
         grants
     }
 
@@ -181,9 +183,9 @@ mod tests {
     fn a_change_waits_for_every_holder() {
         let mut grants = two_nodes();
         grants.wait_for(6, START);
-        grants.renew(renewal(A, 6), START);
+        grants.renew(&renewal(A, 6), START);
         assert_eq!(grants.settle(START), 5);
-        grants.renew(renewal(B, 6), START);
+        grants.renew(&renewal(B, 6), START);
         assert_eq!(grants.settle(START), 6);
     }
 
@@ -192,14 +194,14 @@ mod tests {
         let mut grants = two_nodes();
         grants.wait_for(6, START);
         for second in 0..10 {
-            grants.renew(renewal(A, 6), after(second));
+            grants.renew(&renewal(A, 6), after(second));
         }
         assert_eq!(grants.settle(after(9)), 5);
         let end = grants.next_end(after(9)).expect("B holds the change up");
         assert!(end > after(10), "a lease is over late rather than early");
         assert_eq!(grants.settle(end), 6);
         grants.wait_for(7, end);
-        grants.renew(renewal(A, 7), end);
+        grants.renew(&renewal(A, 7), end);
         assert_eq!(grants.settle(end), 7, "B holds nothing up any more");
     }
 
@@ -207,25 +209,25 @@ mod tests {
     fn a_node_behind_an_answer_gets_no_lease() {
         let mut grants = two_nodes();
         grants.wait_for(6, START);
-        grants.renew(renewal(A, 6), after(20));
+        grants.renew(&renewal(A, 6), after(20));
         assert_eq!(grants.settle(after(20)), 6);
-        assert!(!grants.renew(renewal(B, 5), after(20)));
-        assert!(grants.renew(renewal(B, 6), after(20)));
+        assert!(!grants.renew(&renewal(B, 5), after(20)));
+        assert!(grants.renew(&renewal(B, 6), after(20)));
     }
 
     #[test]
     fn a_node_that_does_not_get_on_loses_its_lease() {
         let mut grants = two_nodes();
         grants.wait_for(6, after(1));
-        assert!(grants.renew(renewal(B, 5), after(2)));
-        assert!(!grants.renew(renewal(B, 5), after(3)));
-        assert!(grants.renew(renewal(B, 6), after(4)));
+        assert!(grants.renew(&renewal(B, 5), after(2)));
+        assert!(!grants.renew(&renewal(B, 5), after(3)));
+        assert!(grants.renew(&renewal(B, 6), after(4)));
     }
 
     #[test]
     fn a_new_leader_presumes_leases_of_the_one_before() {
         let mut grants = Grants::presume([A, B], 5, START);
-        grants.renew(renewal(A, 9), START);
+        grants.renew(&renewal(A, 9), START);
         assert_eq!(grants.complete(START), 0, "nothing is known of B");
         assert_eq!(grants.complete(after(11)), u64::MAX);
     }
@@ -234,7 +236,7 @@ mod tests {
     fn a_lease_that_is_given_up_holds_nothing_up() {
         let mut grants = two_nodes();
         grants.wait_for(6, START);
-        grants.renew(renewal(A, 6), START);
+        grants.renew(&renewal(A, 6), START);
         grants.release(B, 2, START);
         assert_eq!(grants.settle(START), 5, "that is another life of the node");
         grants.release(B, 1, START);
@@ -245,13 +247,12 @@ mod tests {
     fn a_lease_ends_with_its_process() {
         let mut grants = two_nodes();
         grants.wait_for(6, START);
-        grants.renew(renewal(A, 6), START);
+        grants.renew(&renewal(A, 6), START);
         let restarted = Renewal {
-            node: B,
             boot: 2,
-            complete: 3,
+            ..renewal(B, 3)
         };
-        assert!(!grants.renew(restarted, START));
+        assert!(!grants.renew(&restarted, START));
         assert_eq!(grants.settle(START), 6);
     }
 }

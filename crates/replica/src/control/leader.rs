@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::client::ControlClient;
 use super::grants::{CATALOGUE_LEASE, Grants};
+use super::planning::Planning;
 use super::request::{Answer, AnswerTo, Call, Renewal, Request, requests};
 use crate::Unavailable;
 use crate::clock::Clock;
@@ -39,6 +40,7 @@ struct Leader<'s> {
     applied: VecDeque<(u64, AnswerTo, control::Reply)>,
     /// Reads that wait until what they may see is known to every node.
     barriers: Vec<(u64, AnswerTo)>,
+    planning: Planning,
 }
 
 /// Why a leadership ended.
@@ -126,6 +128,7 @@ impl<'s> Leader<'s> {
             proposed: VecDeque::new(),
             applied: VecDeque::new(),
             barriers: Vec::new(),
+            planning: Planning::new(),
         })
     }
 
@@ -144,6 +147,13 @@ impl<'s> Leader<'s> {
                 count = self.around.requests.recv_many(&mut received, PROPOSAL_REQUESTS_MAX),
                     if !closed => closed = count == 0,
                 () = lease_over => {}
+                () = self.planning.due(), if !closed => {
+                    let at = self.around.clock.wall();
+                    let core = &self.around.core;
+                    if let Err(fault) = self.planning.plan(core, at).await {
+                        return End::Fault(fault);
+                    }
+                }
             }
             if let Err(fault) = self.hear(&mut received).await {
                 return End::Fault(fault);
@@ -206,7 +216,8 @@ impl<'s> Leader<'s> {
             return Ok(Ok(Answer::Lease(None)));
         }
         let now = self.now();
-        let granted = self.grants.renew(renewal, now);
+        let granted = self.grants.renew(&renewal, now);
+        self.planning.hear(renewal.led);
         Ok(Ok(Answer::Lease(granted.then_some(CATALOGUE_LEASE))))
     }
 

@@ -5,15 +5,18 @@
 //! - `remote`: calls between nodes.
 //! - `request`: a call on its way to the leader.
 //! - `leader`: the leader at work: it proposes changes, and answers them when all nodes have them.
+//! - `planning`: where groups should live, proposed again and again.
 //! - `grants`: which nodes have a catalogue lease.
 
 mod client;
 mod grants;
 mod leader;
 mod membership;
+mod planning;
 mod remote;
 mod request;
 
 pub use client::ControlClient;
 pub(crate) use leader::leader;
 pub use membership::{JoinError, Joined, join};
+pub(crate) use request::Led;

@@ -1,10 +1,11 @@
 //! A call on its way to the control group's leader, here or on another node.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::control::{Command, Reply};
-use model::NodeId;
 use model::limits::CONTROL_WAITING_REQUESTS_MAX;
+use model::{GroupId, NodeId, Term};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,14 +25,25 @@ pub(super) enum Call {
     Barrier,
 }
 
-/// A node asks for its lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A node asks for its lease, and tells what it leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Renewal {
     pub(super) node: NodeId,
     /// Which life of the node it is: a lease ends with its process.
     pub(super) boot: u64,
     /// Up to which entry it is complete.
     pub(super) complete: u64,
+    /// Who votes in the groups that it leads.
+    pub(super) led: Vec<Led>,
+}
+
+/// A group, as its leader knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Led {
+    pub(crate) group: GroupId,
+    /// The term: what a later leader says is what counts.
+    pub(crate) term: Term,
+    pub(crate) voters: BTreeSet<NodeId>,
 }
 
 /// What the leader answers, to each call in its own way.

@@ -16,6 +16,7 @@ use model::{GroupId, NodeId};
 use store::Store;
 use tokio::sync::{Mutex, watch};
 
+use crate::control::Led;
 use crate::peer::Peers;
 use crate::raft::{Core, Exports, Stopped, Timing};
 use crate::settings::Settings;
@@ -59,6 +60,19 @@ impl Groups {
     /// This node.
     pub(crate) fn node(&self) -> NodeId {
         self.0.settings.node
+    }
+
+    /// The groups that this node leads.
+    pub(crate) fn led(&self) -> Vec<Led> {
+        let led = |core: &Core| {
+            let leads = core.leader() == Some(self.node());
+            leads.then(|| Led {
+                group: core.group(),
+                term: core.term(),
+                voters: core.voters(),
+            })
+        };
+        self.all().values().filter_map(led).collect()
     }
 
     /// The replica of a group, if it is open.

@@ -272,6 +272,18 @@ impl Core {
         }
     }
 
+    /// The term that this node is in.
+    pub(crate) fn term(&self) -> Term {
+        Term(
+            self.raft
+                .server_metrics()
+                .borrow_watched()
+                .vote
+                .leader_id
+                .term,
+        )
+    }
+
     /// Who votes, as far as this node knows.
     pub(crate) fn voters(&self) -> BTreeSet<NodeId> {
         let server = self.raft.server_metrics();
