@@ -1,5 +1,6 @@
 //! The command line. Its grammar follows gcloud's, so that fingers need not learn another.
 
+mod certificates;
 mod completions;
 mod config;
 mod endpoint;
@@ -42,6 +43,9 @@ enum Command {
     Serve(serve::Serve),
     /// Founds a cluster with its first node, and nothing else does.
     Init(init::Init),
+    /// Makes the certificates that nodes prove to each other who they are with.
+    #[command(subcommand)]
+    Certificates(certificates::Certificates),
     /// Looks at configuration files.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -77,6 +81,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Serve(serve) => serve.run(),
         Command::Init(init) => init.run(),
+        Command::Certificates(certificates) => certificates.run(),
         Command::Config(config) => config.run(),
         Command::Demo(demo) => client(demo.run()),
         Command::Drill(drill) => client(drill.run(&target, output)),

@@ -2,11 +2,12 @@
 
 use engine::control::{Found, NewNode};
 use model::{ClusterSecret, NodeId, NodeName, RegionName, ZoneName};
+use replica::peer::Tls;
 use replica::{Clock, Replicas};
 use store::{Identity, OpenError, Start, Store};
 use tracing::info;
 
-use super::{Member, Settings, StartError, random_bytes, replica_settings, store_settings};
+use super::{Member, Settings, StartError, random_bytes, replica_settings, store_settings, tls};
 
 /// The node that founds a cluster.
 const FOUNDER: NodeId = NodeId(1);
@@ -23,7 +24,7 @@ pub async fn init(settings: &Settings) -> Result<String, StartError> {
     let store = match Store::open(store_settings(settings, Start::Existing)) {
         // An interrupted founding is taken up where it ended.
         Ok(store) => store,
-        Err(OpenError::Empty { .. }) => new_store(settings)?,
+        Err(OpenError::Empty { .. }) => new_store(settings, tls::load(settings)?)?,
         Err(other) => return Err(other.into()),
     };
     let cluster = store.identity().cluster.clone();
@@ -31,9 +32,13 @@ pub async fn init(settings: &Settings) -> Result<String, StartError> {
     Ok(cluster)
 }
 
-/// Makes the empty folder that of the first node of a new cluster.
-pub(super) fn new_store(settings: &Settings) -> Result<Store, StartError> {
-    let cluster = format!("{:032x}", u128::from_be_bytes(random_bytes()?));
+/// Makes the empty folder that of the first node of a new cluster. Its id is the one that the
+/// node's certificate names; without one it is chosen by chance.
+pub(super) fn new_store(settings: &Settings, tls: Option<Tls>) -> Result<Store, StartError> {
+    let cluster = match tls {
+        Some(tls) => tls.cluster().to_owned(),
+        None => format!("{:032x}", u128::from_be_bytes(random_bytes()?)),
+    };
     let identity = Identity {
         cluster,
         node: FOUNDER,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use replica::control::{JoinError, join};
+use replica::peer::Tls;
 use store::{Identity, Start, Store};
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -22,12 +23,13 @@ const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 pub(super) async fn join_cluster(
     settings: &Settings,
     member: &Member,
+    tls: Option<&Tls>,
 ) -> Result<Store, StartError> {
     // The same for all attempts: asked twice, the cluster gives one id.
     let node = new_node(settings, random_bytes()?);
     let mut complained = None;
     let joined = loop {
-        match join(&member.join, &node).await {
+        match join(&member.join, &node, tls).await {
             Ok(joined) => break joined,
             Err(JoinError::Refused(why)) => return Err(StartError::NotLetIn { why }),
             Err(JoinError::NoAnswer(why)) => {

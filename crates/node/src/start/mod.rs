@@ -3,10 +3,12 @@
 //! - [`settings`]: what a node is told.
 //! - [`found`]: the birth of a cluster.
 //! - [`join`]: how a node becomes a member of one.
+//! - [`tls`]: its certificates.
 
 mod found;
 mod join;
 mod settings;
+mod tls;
 
 pub use found::init;
 pub use settings::{Member, Settings};
@@ -16,10 +18,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use frontend::ServeError;
-use model::NodeId;
+use model::{NodeId, NodeName};
 use replica::{Clock, Peers, Replicas, peer};
 use router::Router;
-use store::{OpenError, Start, Store};
+use store::{Identity, OpenError, Start, Store};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -84,6 +86,33 @@ pub enum StartError {
         /// Why, as the cluster says.
         why: String,
     },
+    /// A file of the node's certificates can't be read.
+    #[error("{path} can't be read: {source}", path = .path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The node's certificates can't be used.
+    #[error("the section [tls]: {0}")]
+    Tls(#[from] peer::InvalidTls),
+    /// The certificate is another node's.
+    #[error("the certificate names node {named}, but this is node {name}")]
+    OtherNode {
+        /// The node that it names.
+        named: NodeName,
+        /// This node.
+        name: NodeName,
+    },
+    /// The certificate is for another cluster.
+    #[error("the certificate is for cluster {named}, but this node is of cluster {cluster}")]
+    OtherCluster {
+        /// The cluster that it names.
+        named: String,
+        /// The cluster of this node.
+        cluster: String,
+    },
     /// The operating system has no randomness for the secret of a new cluster.
     #[error("the operating system gives no random bytes: {0}")]
     Random(String),
@@ -115,7 +144,8 @@ impl Node {
             None => None,
         };
         let clock = Clock::machine();
-        let (store, is_new) = open_store(&settings).await?;
+        let tls = tls::load(&settings)?;
+        let (store, is_new) = open_store(&settings, tls.as_ref()).await?;
         if is_new {
             found::found(&settings, &store, clock).await?;
         }
@@ -125,7 +155,7 @@ impl Node {
         };
         let (forwards, dead_letters) = mpsc::channel(DEAD_LETTERS_WAITING_MAX);
         let node = store.identity().node;
-        let peers = peers(&settings, &store);
+        let peers = peers(&settings, &store, tls)?;
         let replica_settings = replica_settings(&settings, node);
         let replicas = match settings.member {
             None => Replicas::start(replica_settings, store, clock, forwards).await,
@@ -229,20 +259,23 @@ async fn listen(listen: SocketAddr) -> Result<TcpListener, StartError> {
 
 /// Opens the data folder. An empty one becomes that of a new node: of a cluster of its own, or of
 /// the cluster that the settings name. Also tells whether a cluster is to be founded.
-async fn open_store(settings: &Settings) -> Result<(Store, bool), StartError> {
+async fn open_store(
+    settings: &Settings,
+    tls: Option<&peer::Tls>,
+) -> Result<(Store, bool), StartError> {
     match (
         Store::open(store_settings(settings, Start::Existing)),
         &settings.member,
     ) {
         (Ok(store), _) => Ok((store, false)),
-        (Err(OpenError::Empty { .. }), None) => Ok((found::new_store(settings)?, true)),
+        (Err(OpenError::Empty { .. }), None) => Ok((found::new_store(settings, None)?, true)),
         (Err(OpenError::Empty { .. }), Some(member)) if member.join.is_empty() => {
             Err(StartError::NoCluster {
                 folder: settings.data_dir.clone(),
             })
         }
         (Err(OpenError::Empty { .. }), Some(member)) => {
-            Ok((join::join_cluster(settings, member).await?, false))
+            Ok((join::join_cluster(settings, member, tls).await?, false))
         }
         (Err(other), _) => Err(other.into()),
     }
@@ -261,18 +294,22 @@ fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
 }
 
 /// What this node tells others of itself.
-fn peers(settings: &Settings, store: &Store) -> Peers {
-    let node = store.identity().node;
-    match &settings.member {
-        None => Peers::none(node),
-        Some(member) => Peers::new(peer::Settings {
-            cluster: store.identity().cluster.clone(),
-            node,
-            region: member.region.clone(),
-            wan_one_way: (!member.wan_one_way.is_zero()).then_some(member.wan_one_way),
-            tls: None,
-        }),
+fn peers(settings: &Settings, store: &Store, tls: Option<peer::Tls>) -> Result<Peers, StartError> {
+    let Identity { cluster, node } = store.identity().clone();
+    let Some(member) = &settings.member else {
+        return Ok(Peers::none(node));
+    };
+    if let Some(tls) = tls.as_ref().filter(|tls| tls.cluster() != cluster) {
+        let named = tls.cluster().to_owned();
+        return Err(StartError::OtherCluster { named, cluster });
     }
+    Ok(Peers::new(peer::Settings {
+        cluster,
+        node,
+        region: member.region.clone(),
+        wan_one_way: (!member.wan_one_way.is_zero()).then_some(member.wan_one_way),
+        tls,
+    }))
 }
 
 fn random_bytes() -> Result<[u8; 16], StartError> {

@@ -8,16 +8,15 @@ use proto::cluster::membership_client::MembershipClient;
 use proto::cluster::membership_server::{Membership, MembershipServer};
 use proto::cluster::{JoinReply, JoinRequest};
 use thiserror::Error;
-use tonic::transport::Endpoint;
 use tonic::{Code, Request, Response, Status};
 
 use super::client::ControlClient;
+use crate::peer::{Tls, channel_of_stranger};
 
 /// The protocol between nodes that this program speaks.
 const PROTOCOL: u32 = 1;
 /// A node that does not answer for so long is not asked any more; another is.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
-const CONNECT_MAX: Duration = Duration::from_secs(2);
 
 /// A node was let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +38,15 @@ pub enum JoinError {
     NoAnswer(String),
 }
 
-/// Asks each of these nodes, as `host:port`, to let `node` in, until one answers.
+/// Asks each of these nodes, as `host:port`, to let `node` in, until one answers. Where the cluster
+/// secures its connections, the node's certificates open the door.
 ///
 /// # Errors
 /// [`JoinError`]
-pub async fn join(at: &[String], node: &NewNode) -> Result<Joined, JoinError> {
+pub async fn join(at: &[String], node: &NewNode, tls: Option<&Tls>) -> Result<Joined, JoinError> {
     let mut silent = JoinError::NoAnswer("there is nobody to ask".into());
     for address in at {
-        match ask(address, node).await {
+        match ask(address, node, tls).await {
             Err(JoinError::NoAnswer(why)) => {
                 silent = JoinError::NoAnswer(format!("{address}: {why}"));
             }
@@ -56,11 +56,9 @@ pub async fn join(at: &[String], node: &NewNode) -> Result<Joined, JoinError> {
     Err(silent)
 }
 
-async fn ask(address: &str, node: &NewNode) -> Result<Joined, JoinError> {
-    let no_answer = |why: tonic::transport::Error| JoinError::NoAnswer(why.to_string());
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(no_answer)?;
-    let channel = endpoint.connect_timeout(CONNECT_MAX).connect().await;
-    let mut client = MembershipClient::new(channel.map_err(no_answer)?);
+async fn ask(address: &str, node: &NewNode, tls: Option<&Tls>) -> Result<Joined, JoinError> {
+    let channel = channel_of_stranger(address, tls.cloned());
+    let mut client = MembershipClient::new(channel);
     let mut request = Request::new(JoinRequest {
         name: node.name.to_string(),
         region: node.region.to_string(),

@@ -17,7 +17,7 @@ mod tls;
 mod wan;
 mod wire;
 
-pub use peers::{PeerAddress, Peers, Unreachable, Use};
+pub use peers::{PeerAddress, Peers, Unreachable, Use, channel_of_stranger};
 pub use serve::{ServeError, serve};
 pub use stamp::{Caller, PeerChannel};
 pub use tls::{InvalidTls, Tls};

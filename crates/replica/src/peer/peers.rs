@@ -10,6 +10,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::line::{Line, Route};
 use super::stamp::{PeerChannel, Stamp};
+use super::tls::Tls;
 use super::{
     CONNECTION_WINDOW_BYTES, KEEPALIVE_EVERY, KEEPALIVE_WAIT, STREAM_WINDOW_BYTES, Settings,
 };
@@ -175,6 +176,18 @@ impl Peers {
         // Every change of the book is whole before anything can panic.
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A channel to whichever node listens at `host:port`, for one that is of no cluster yet: its calls
+/// say nothing of who makes them.
+#[must_use]
+pub fn channel_of_stranger(address: &str, tls: Option<Tls>) -> Channel {
+    channel(&Line::new(Route {
+        address: address.to_owned(),
+        name: None,
+        one_way: None,
+        tls,
+    }))
 }
 
 fn channel(line: &Line) -> Channel {
