@@ -79,7 +79,9 @@ impl Dispatcher {
         };
         let mut walk = Walk::new(step.view, self.topic, strand, lane.next);
         let mut hint = lane.run.take();
-        while turn.quota > 0 && serving.goes_on() {
+        // Behind the newest message there is only what the reader will bring: to look for it here
+        // would cost each key with a single message as much as that message.
+        while lane.next <= lane.newest && turn.quota > 0 && serving.goes_on() {
             let Some((first, run)) = walk.next(hint.take())? else {
                 // Whatever else was known of the strand is settled, and not stored any more.
                 lane.next = lane.next.max(MessageId(lane.newest.0 + 1));

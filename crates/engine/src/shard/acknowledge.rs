@@ -58,7 +58,7 @@ fn settle_strand(
             continue;
         };
         if settlement.attachment.settings.ordered && run.keyed {
-            return lane::settle(settlement, strand, acks, outcomes);
+            return lane::settle(settlement, (key, run), acks, outcomes);
         }
         let in_run = acks.partition_point(|ack| ack.message <= run.last(key.first));
         holes::settle(settlement, key, run.count, &acks[..in_run], outcomes)?;

@@ -4,22 +4,25 @@
 mod progress;
 
 use model::limits::LANE_MARKS_MAX;
-use model::{KeyHash, MessageId, sabotage};
+use model::{MessageId, sabotage};
 
 use super::settlement::{Ack, Settlement};
 use super::{AckOutcome, read};
 use crate::Fault;
 use crate::kv::ViewExt;
 use crate::table::lane::{Lane, LaneKey};
-use progress::{Joint, Progress};
+use crate::table::run::{Run, RunKey};
+use progress::{Joint, Place, Progress};
 
-/// Settles messages of one lane; the acks are in id order.
+/// Settles messages of one lane; the acks are in id order, and the first one's message is in `run`.
 pub(super) fn settle(
     settlement: &mut Settlement<'_, '_>,
-    strand: KeyHash,
+    run: (RunKey, Run),
     acks: &[Ack],
     outcomes: &mut [AckOutcome],
 ) -> Result<(), Fault> {
+    let strand = run.1.strand;
+    let only = only_run(settlement, run)?;
     let key = LaneKey {
         topic: settlement.topic,
         strand,
@@ -30,13 +33,27 @@ pub(super) fn settle(
         position: settlement.attachment.after,
         ..Lane::default()
     });
-    let mut progress = Progress::new(settlement.topic, strand, &before);
+    let mut progress = Progress::new(settlement.topic, strand, &before, only);
     for ack in acks {
         progress.reach(settlement.overlay, ack.message)?;
         outcomes[ack.place] = settle_one(settlement, &before, &mut progress, ack)?;
     }
     let after = progress.finish(settlement.overlay, before.rewound.clone())?;
-    advance(settlement, &key, &before, after)
+    advance(settlement, &key, only, &before, after)
+}
+
+/// The run, if it is the only stored one of its strand: then nobody has to search for others.
+fn only_run(
+    settlement: &Settlement<'_, '_>,
+    (key, run): (RunKey, Run),
+) -> Result<Option<Place>, Fault> {
+    let strand = read::strand(settlement.overlay, key.topic, run.strand)?;
+    let alone = strand.is_some_and(|strand| strand.runs == 1);
+    Ok(alone.then(|| Place {
+        first: key.first,
+        last: run.last(key.first),
+        before: MessageId::ZERO,
+    }))
 }
 
 fn settle_one(
@@ -91,6 +108,7 @@ fn is_superseded(settlement: &Settlement<'_, '_>, lane: &Lane, ack: &Ack) -> boo
 fn advance(
     settlement: &mut Settlement<'_, '_>,
     key: &LaneKey,
+    only: Option<Place>,
     before: &Lane,
     after: Lane,
 ) -> Result<(), Fault> {
@@ -100,7 +118,13 @@ fn advance(
         return Ok(());
     }
     settlement.overlay.put(key, &after);
-    for (first, last) in passed(settlement, key, before.position, after.position)? {
+    let (from, to) = (before.position, after.position);
+    let passed = match only {
+        Some(only) if only.last <= from || only.first > to => Vec::new(),
+        Some(only) => vec![(only.first, only.last)],
+        None => passed(settlement, key, from, to)?,
+    };
+    for (first, last) in passed {
         let mut message = first.max(MessageId::new(before.position.counter() + 1, first.shard()));
         while message <= last.min(after.position) {
             settlement.forget_delivery(message)?;

@@ -121,11 +121,15 @@ pub fn run_of(
     topic: Incarnation,
     message: MessageId,
 ) -> Result<Option<(RunKey, Run)>, Fault> {
-    let first = MessageId::ZERO;
     let at = RunKey {
         topic,
         first: message,
     };
+    // Mostly it is the first one of its run, and to get a row costs less than to search for one.
+    if let Some(run) = view.row::<Run>(&at)? {
+        return Ok(Some((at, run)));
+    }
+    let first = MessageId::ZERO;
     let before = view.floor_row::<Run>(&RunKey { topic, first }, &at)?;
     Ok(before.filter(|(key, run)| message <= run.last(key.first)))
 }

@@ -28,10 +28,10 @@ pub(super) struct Progress {
 
 /// A stored run, and the last stored message of the strand before it.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    first: MessageId,
-    last: MessageId,
-    before: MessageId,
+pub(super) struct Place {
+    pub(super) first: MessageId,
+    pub(super) last: MessageId,
+    pub(super) before: MessageId,
 }
 
 /// Where a message meets what is settled before it.
@@ -46,7 +46,13 @@ pub(super) enum Joint {
 }
 
 impl Progress {
-    pub(super) fn new(topic: Incarnation, strand: KeyHash, lane: &Lane) -> Self {
+    /// The lane as it was; `run` is where the first message is, if that is known.
+    pub(super) fn new(
+        topic: Incarnation,
+        strand: KeyHash,
+        lane: &Lane,
+        run: Option<Place>,
+    ) -> Self {
         Progress {
             topic,
             strand,
@@ -54,7 +60,7 @@ impl Progress {
             marks: Vec::new(),
             rest: lane.marks.iter().rev().copied().collect(),
             grown: false,
-            run: None,
+            run,
         }
     }
 
