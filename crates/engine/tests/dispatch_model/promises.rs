@@ -349,6 +349,9 @@ impl Promises {
         {
             lease.deadline = now.plus(to);
             lease.changing = lease.deadline != deadline;
+            // What counted when it was asked for may be over since, and a later change of a lease
+            // that is over is answered alike.
+            lease.doubtful |= lease.changing && !lease.exactly_once;
             lease.extended = true;
         }
         self.expire(now);
