@@ -16,15 +16,24 @@ pub(crate) async fn is_ready(port: u16) -> bool {
     endpoint_is_ready(&format!("127.0.0.1:{port}")).await
 }
 
+/// Whether the groups stand where they should, as far as the node on this port of loopback knows.
+pub(crate) async fn is_placed(port: u16) -> bool {
+    is_well(&format!("127.0.0.1:{port}"), "/readyz/placement").await
+}
+
 /// Whether the node at `host:port` is ready. A node that can't be reached is not.
 pub(crate) async fn endpoint_is_ready(endpoint: &str) -> bool {
-    let answer = timeout(ANSWER_MAX, ask(endpoint)).await;
+    is_well(endpoint, "/readyz").await
+}
+
+async fn is_well(endpoint: &str, page: &str) -> bool {
+    let answer = timeout(ANSWER_MAX, ask(endpoint, page)).await;
     matches!(answer, Ok(Ok(answer)) if answer.starts_with("HTTP/1.1 200"))
 }
 
-async fn ask(endpoint: &str) -> std::io::Result<String> {
+async fn ask(endpoint: &str, page: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(endpoint).await?;
-    let request = format!("GET /readyz HTTP/1.1\r\nHost: {endpoint}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {page} HTTP/1.1\r\nHost: {endpoint}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     let mut limited = stream.take(ANSWER_BYTES_MAX);

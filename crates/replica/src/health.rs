@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Fault;
-use engine::control::{Placement, read};
+use engine::control::{self, Placement, plan, read};
 use store::{DiskLevel, Store};
 
 use crate::catalogue::CatalogueLease;
@@ -95,6 +95,11 @@ impl Health {
     }
 
     fn placed(&self) -> Option<String> {
+        match plan(self.control.view(), &control::Health::default()) {
+            Ok(steps) if steps.is_empty() => {}
+            Ok(_) => return Some("groups are still being placed".to_owned()),
+            Err(fault) => return Some(unreadable(&fault)),
+        }
         let misplaced = |placement: &Placement| {
             let core = self.groups.get(placement.group);
             core.is_some_and(|core| {

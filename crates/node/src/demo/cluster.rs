@@ -49,7 +49,7 @@ impl Cluster {
         &self.plan
     }
 
-    /// Waits until every node that runs is ready: it has its share of the groups, and they serve.
+    /// Waits until every node that runs is ready, and all groups stand where they should.
     ///
     /// # Errors
     /// [`Failure`] when a node stops, or is not ready in time.
@@ -65,7 +65,7 @@ impl Cluster {
                 .filter(|process| process.runs())
                 .map(|process| process.plan.port)
                 .collect();
-            let ready = join_all(running.iter().map(|port| probe::is_ready(*port))).await;
+            let ready = join_all(running.iter().map(|port| is_settled(*port))).await;
             let count = ready.iter().filter(|ready| **ready).count();
             progress(count, running.len());
             if count == running.len() {
@@ -121,6 +121,11 @@ impl Cluster {
     pub(crate) async fn stop(mut self) {
         join_all(self.processes.iter_mut().map(Process::stop)).await;
     }
+}
+
+/// Whether a node takes calls, and the groups that it leads stand where they should.
+async fn is_settled(port: u16) -> bool {
+    probe::is_ready(port).await && probe::is_placed(port).await
 }
 
 /// One line that counts up, where a person watches.

@@ -1,10 +1,11 @@
 //! Everything that the clients of an audit did and saw, with the time of one clock.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::message::Token;
+use super::message::{Delivery, Token};
 
 /// One subscription of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +22,7 @@ pub(super) type Moment = Duration;
 /// The record of an audit.
 pub(super) struct Ledger {
     start: Instant,
+    streams: AtomicU64,
     pages: Mutex<Pages>,
 }
 
@@ -33,15 +35,17 @@ pub(super) struct Pages {
     pub(super) published: BTreeMap<Token, (Moment, Moment)>,
     /// Deliveries, in the order in which they arrived.
     pub(super) delivered: Vec<Delivered>,
-    /// Acks answered OK of exactly-once deliveries: the message, and how many deliveries had
+    /// Acks answered OK of exactly-once deliveries: the message's id, and how many deliveries had
     /// arrived by then.
-    pub(super) acked: Vec<(Token, usize)>,
+    pub(super) acked: Vec<(u64, usize)>,
 }
 
 /// One delivery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
     pub(super) subscription: Audited,
+    /// Which stream it came on. Each that is opened has its own number.
+    pub(super) stream: u64,
     pub(super) token: Token,
     pub(super) message_id: u64,
     pub(super) at: Moment,
@@ -51,6 +55,7 @@ impl Ledger {
     pub(super) fn new(start: Instant) -> Self {
         Ledger {
             start,
+            streams: AtomicU64::new(0),
             pages: Mutex::default(),
         }
     }
@@ -72,22 +77,28 @@ impl Ledger {
         self.pages().published.insert(token, (called, now));
     }
 
-    /// A message arrives.
-    pub(super) fn delivered(&self, subscription: Audited, token: Token, message_id: u64) {
+    /// A stream is opened: its number.
+    pub(super) fn stream(&self) -> u64 {
+        self.streams.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A message arrives on a stream.
+    pub(super) fn delivered(&self, subscription: Audited, stream: u64, delivery: &Delivery) {
         let at = self.now();
         self.pages().delivered.push(Delivered {
             subscription,
-            token,
-            message_id,
+            stream,
+            token: delivery.token,
+            message_id: delivery.message_id,
             at,
         });
     }
 
     /// An exactly-once ack is answered OK.
-    pub(super) fn acked(&self, token: Token) {
+    pub(super) fn acked(&self, message_id: u64) {
         let mut pages = self.pages();
         let before = pages.delivered.len();
-        pages.acked.push((token, before));
+        pages.acked.push((message_id, before));
     }
 
     /// Whether everything that was answered OK has been delivered on both subscriptions.

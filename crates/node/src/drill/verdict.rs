@@ -20,6 +20,8 @@ pub(super) struct Verdict {
     lost: usize,
     order_violations: usize,
     exactly_once_violations: usize,
+    /// Attempts to publish that were stored as more than one message.
+    stored_twice: usize,
     /// At-least-once deliveries of what had been delivered before. Allowed, and counted.
     duplicates: usize,
     /// From the event until the last key could be published to again; `None` if one never could.
@@ -39,6 +41,7 @@ impl Ledger {
             lost: lost(&pages).len(),
             order_violations: order_violations(&pages),
             exactly_once_violations: exactly_once_violations(&pages),
+            stored_twice: stored_twice(&pages),
             duplicates: duplicates(&pages),
             rto_publish: rto_publish(&pages),
             rto_delivery: rto_delivery(&pages),
@@ -53,6 +56,7 @@ impl Verdict {
             && self.lost == 0
             && self.order_violations == 0
             && self.exactly_once_violations == 0
+            && self.stored_twice == 0
             && self.rto_publish.is_some()
             && self.rto_delivery.is_some()
     }
@@ -73,15 +77,23 @@ pub(super) fn lost(pages: &Pages) -> BTreeSet<Token> {
 
 /// Deliveries that leave out a value of their key, and first deliveries whose message id is not
 /// above all of the key's before.
+///
+/// What a leader sent that is gone may still arrive on its stream while the next leader sends on
+/// another. So a delivery is compared with the one before it on its stream; the first of a key on
+/// a stream goes on where any stream has come.
 fn order_violations(pages: &Pages) -> usize {
-    let mut next: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
+    let mut next: BTreeMap<(u64, u32), u64> = BTreeMap::new();
+    let mut furthest: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
     let mut highest: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut violations = 0;
     for delivered in &pages.delivered {
         let lane = (delivered.subscription, delivered.token.key);
-        let expected = next.insert(lane, delivered.token.value + 1).unwrap_or(0);
-        let leaves_out = delivered.token.value > expected;
+        let after = delivered.token.value + 1;
+        let furthest = furthest.entry(lane).or_default();
+        let on_stream = next.insert((delivered.stream, delivered.token.key), after);
+        let leaves_out = delivered.token.value > on_stream.unwrap_or(*furthest);
+        *furthest = after.max(*furthest);
         let is_first = seen.insert((delivered.subscription, delivered.token));
         let highest = highest.entry(lane).or_default();
         let goes_back = is_first && delivered.message_id <= *highest;
@@ -93,15 +105,15 @@ fn order_violations(pages: &Pages) -> usize {
 
 /// Deliveries of a message after its exactly-once ack was answered OK.
 fn exactly_once_violations(pages: &Pages) -> usize {
-    let mut acked: BTreeMap<Token, usize> = BTreeMap::new();
-    for (token, before) in &pages.acked {
-        let first = acked.entry(*token).or_insert(*before);
+    let mut acked: BTreeMap<u64, usize> = BTreeMap::new();
+    for (message_id, before) in &pages.acked {
+        let first = acked.entry(*message_id).or_insert(*before);
         *first = (*first).min(*before);
     }
     let again = |(place, delivered): (usize, &super::ledger::Delivered)| {
         delivered.subscription == Audited::ExactlyOnce
             && acked
-                .get(&delivered.token)
+                .get(&delivered.message_id)
                 .is_some_and(|before| place >= *before)
     };
     pages
@@ -110,6 +122,15 @@ fn exactly_once_violations(pages: &Pages) -> usize {
         .enumerate()
         .filter(|one| again(*one))
         .count()
+}
+
+fn stored_twice(pages: &Pages) -> usize {
+    let mut ids: BTreeMap<Token, BTreeSet<u64>> = BTreeMap::new();
+    for delivered in &pages.delivered {
+        let of_token = ids.entry(delivered.token).or_default();
+        of_token.insert(delivered.message_id);
+    }
+    ids.values().filter(|ids| ids.len() > 1).count()
 }
 
 fn duplicates(pages: &Pages) -> usize {
@@ -177,6 +198,7 @@ impl Show for Verdict {
         "LOST",
         "ORDER_VIOLATIONS",
         "EXACTLY_ONCE_VIOLATIONS",
+        "STORED_TWICE",
         "DUPLICATES",
         "RTO_PUBLISH",
         "RTO_DELIVERY",
@@ -195,6 +217,7 @@ impl Show for Verdict {
             self.lost.to_string(),
             self.order_violations.to_string(),
             self.exactly_once_violations.to_string(),
+            self.stored_twice.to_string(),
             self.duplicates.to_string(),
             time(self.rto_publish),
             time(self.rto_delivery),
@@ -211,6 +234,7 @@ impl Show for Verdict {
             "lost": self.lost,
             "order_violations": self.order_violations,
             "exactly_once_violations": self.exactly_once_violations,
+            "stored_twice": self.stored_twice,
             "duplicates": self.duplicates,
             "rto_publish_ms": millis(self.rto_publish),
             "rto_delivery_ms": millis(self.rto_delivery),
@@ -261,6 +285,7 @@ mod tests {
             for subscription in BOTH {
                 pages.delivered.push(Delivered {
                     subscription,
+                    stream: subscription as u64,
                     token: token(value, 0),
                     message_id: value + 1,
                     at: called + millis(5),
@@ -315,6 +340,7 @@ mod tests {
         let mut pages = flawless();
         pages.delivered.push(Delivered {
             subscription: Audited::AtLeastOnce,
+            stream: 7,
             token: token(2, 1),
             message_id: 9,
             at: millis(90),
@@ -325,7 +351,7 @@ mod tests {
     #[test]
     fn a_delivery_after_its_ack_violates_exactly_once() {
         let mut pages = flawless();
-        pages.acked.push((token(0, 0), 2));
+        pages.acked.push((1, 2));
         assert_eq!(verdict(pages.clone()).exactly_once_violations, 0);
         let again = pages.delivered[1];
         assert_eq!(again.subscription, Audited::ExactlyOnce);

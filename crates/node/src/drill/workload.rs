@@ -27,6 +27,8 @@ use crate::cli::{Failure, Target};
 const CALL_MAX: Duration = Duration::from_secs(2);
 /// The wait before a call that failed is made again.
 const RETRY: Duration = Duration::from_millis(20);
+/// How long a topic or a subscription may take to be created.
+const CREATE_MAX: Duration = Duration::from_secs(30);
 /// How long the last publishes may take in the end.
 const FINISH_MAX: Duration = Duration::from_secs(10);
 /// How long the delivery of what is left may take in the end.
@@ -83,14 +85,15 @@ impl Workload {
                 target.subscription(&format!("{run}-once"))?,
             ),
         ];
-        let channel = endpoints.connect(0).await;
-        let mut publisher = PublisherClient::new(channel.clone());
         let named = Topic {
             name: topic.clone(),
             ..Topic::default()
         };
-        publisher.create_topic(named).await?;
-        let mut subscriber = SubscriberClient::new(channel);
+        created(&endpoints, async |channel| {
+            let mut publisher = PublisherClient::new(channel);
+            publisher.create_topic(named.clone()).await.map(drop)
+        })
+        .await?;
         for (audited, name) in &subscriptions {
             let subscription = Subscription {
                 name: name.clone(),
@@ -100,7 +103,14 @@ impl Workload {
                 ack_deadline_seconds: ACK_DEADLINE_SECONDS,
                 ..Subscription::default()
             };
-            subscriber.create_subscription(subscription).await?;
+            created(&endpoints, async |channel| {
+                let mut subscriber = SubscriberClient::new(channel);
+                subscriber
+                    .create_subscription(subscription.clone())
+                    .await
+                    .map(drop)
+            })
+            .await?;
         }
         Ok(Workload {
             shared: Arc::new(Shared {
@@ -149,6 +159,25 @@ impl Workload {
         let topic = self.shared.topic.clone();
         let mut publisher = PublisherClient::new(channel);
         let _ = publisher.delete_topic(DeleteTopicRequest { topic }).await;
+    }
+}
+
+/// Creates something, and again where the answer says nothing.
+async fn created(
+    endpoints: &Endpoints,
+    create: impl AsyncFn(Channel) -> Result<(), Status>,
+) -> Result<(), Failure> {
+    let give_up = Instant::now() + CREATE_MAX;
+    loop {
+        match create(endpoints.connect(0).await).await {
+            Ok(()) => return Ok(()),
+            // The attempt before said nothing, and did it.
+            Err(status) if status.code() == Code::AlreadyExists => return Ok(()),
+            Err(status) if is_passing(status.code()) && Instant::now() < give_up => {
+                sleep(RETRY).await;
+            }
+            Err(status) => return Err(status.into()),
+        }
     }
 }
 
@@ -248,6 +277,7 @@ async fn stream(
     };
     let responses = client.streaming_pull(requests(first)).await?;
     let mut responses = responses.into_inner();
+    let number = shared.ledger.stream();
     while let Some(response) = responses.message().await? {
         let deliveries: Vec<Delivery> = response
             .received_messages
@@ -255,10 +285,7 @@ async fn stream(
             .filter_map(Delivery::read)
             .collect();
         for delivery in &deliveries {
-            let Delivery {
-                token, message_id, ..
-            } = delivery;
-            shared.ledger.delivered(audited, *token, *message_id);
+            shared.ledger.delivered(audited, number, delivery);
         }
         if !deliveries.is_empty() {
             acknowledge(shared, audited, subscription, &mut client, deliveries).await;
@@ -289,7 +316,7 @@ async fn acknowledge(
             Ok(Ok(_)) => {
                 if audited == Audited::ExactlyOnce {
                     for delivery in &deliveries {
-                        shared.ledger.acked(delivery.token);
+                        shared.ledger.acked(delivery.message_id);
                     }
                 }
                 return;
