@@ -12,13 +12,16 @@ BUILD = environment=$$(.ci/environment) && eval "$$environment" &&
 DATA ?= ./data
 LISTEN ?= 127.0.0.1:8085
 
+# More words for `orderly demo`, such as --nodes=1 or --wan-round-trip-ms=20.
+DEMO ?=
+
 # More words for `orderly bench suite`, such as --quick or --write FILE.
 BENCH ?=
 
 help:
 	@echo 'make run     build, then start one node on $(LISTEN) with its data in $(DATA)'
 	@echo 'make test    every test; at the end what was skipped, and the sum'
-	@echo 'make demo    three regions on this machine (not built yet)'
+	@echo 'make demo    three regions of three nodes on this machine; DEMO=--nodes=1 is a small one'
 	@echo 'make bench   measure throughput and latency on this machine'
 	@echo 'make verify  formatting, clippy, docs, tidy, then make test; writes nothing'
 	@echo 'make fix     format, apply clippy suggestions'
@@ -38,10 +41,8 @@ test:
 	@.ci/setup tests
 	@cargo xtask test
 
-demo:
-	@echo 'make demo: not built yet. It will start three regions on this machine and take one away.' >&2
-	@echo 'Until then, make run starts one node.' >&2
-	@exit 2
+demo: release
+	@$(BUILD) cargo run --release --quiet --package orderly-node -- demo $(DEMO)
 
 bench: release
 	@echo 'make bench: every row of the speed table (about 30 minutes; BENCH=--quick is a small one)' >&2
