@@ -15,10 +15,11 @@ const FILES: [&str; 2] = [
 ];
 
 /// The files that hold the services between nodes. Nothing of them is published to clients.
-const CLUSTER_FILES: [&str; 3] = [
+const CLUSTER_FILES: [&str; 4] = [
     "orderly/cluster/v1/control.proto",
     "orderly/cluster/v1/forward.proto",
     "orderly/cluster/v1/raft.proto",
+    "orderly/cluster/v1/registry.proto",
 ];
 
 /// The fields of `google.pubsub.v1` that our code carries encoded: see the

@@ -203,6 +203,9 @@ impl From<PublishError> for Failure {
             PublishError::NotFound(_) => Failure::new(Code::NotFound, why),
             PublishError::Fault(fault) => fault.into(),
             PublishError::Shard(ShardError::Refused(refused)) => refused_publish(refused),
+            PublishError::Shard(why @ ShardError::Moved { .. }) => {
+                Failure::new(Code::Unavailable, format!("{why}. Please try again."))
+            }
             PublishError::Shard(ShardError::Unavailable(why)) => why.into(),
         }
     }
@@ -218,6 +221,10 @@ fn refused_publish(refused: Refused) -> Failure {
         Refused::Overloaded => {
             let text = "Too many messages wait to be stored. Slow down and try again.";
             Failure::new(Code::ResourceExhausted, text)
+        }
+        Refused::NotOwner => {
+            let text = "The ordering key is on its way to another shard. Please try again.";
+            Failure::new(Code::Unavailable, text)
         }
         Refused::DiskFull => {
             let text = "The disk is nearly full. Acknowledge or delete what is stored, or free \

@@ -118,6 +118,14 @@ pub const PROPOSALS_IN_FLIGHT_MAX: usize = 16;
 pub const SHARD_WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Requests waiting for the control group's leader on one node; beyond, the sender waits.
 pub const CONTROL_WAITING_REQUESTS_MAX: usize = 1_024;
+/// Payload bytes of publishes that wait in one shard until somebody knows who owns their key;
+/// beyond, publishes are RESOURCE_EXHAUSTED. Apart from the others, which a registry group that
+/// does not answer must not hold up.
+pub const SHARD_HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Publishes that so wait in one shard; beyond, they are RESOURCE_EXHAUSTED.
+pub const SHARD_HELD_REQUESTS_MAX: usize = 16_384;
+/// Publishes of one key that so wait: one hot key must leave room to the others.
+pub const KEY_HELD_REQUESTS_MAX: usize = 1_000;
 /// Requests waiting in one shard; beyond, the sender waits.
 pub const SHARD_WAITING_REQUESTS_MAX: usize = 65_536;
 

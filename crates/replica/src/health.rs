@@ -8,7 +8,7 @@ use engine::control::{self, Placement, plan, read};
 use store::{DiskLevel, Store};
 
 use crate::catalogue::CatalogueLease;
-use crate::groups::{Groups, is_kept};
+use crate::groups::Groups;
 use crate::raft::Core;
 
 /// Looks at a node. Clones look at the same.
@@ -80,9 +80,7 @@ impl Health {
             core.is_none_or(|core| core.leader().is_none())
         };
         self.wrong(
-            |placement| {
-                is_kept(placement.group) && self.is_placed_here(placement) && lacks(placement)
-            },
+            |placement| self.is_placed_here(placement) && lacks(placement),
             "no leader is known of",
         )
     }

@@ -22,6 +22,7 @@ pub mod health;
 mod members;
 pub mod peer;
 mod raft;
+mod registry;
 pub mod replicas;
 pub mod settings;
 pub mod shard;

@@ -19,11 +19,12 @@ use tracing::{info, warn};
 use crate::catalogue::{self, catalogue};
 use crate::clock::Clock;
 use crate::control::{ControlClient, leader};
-use crate::groups::{Groups, RaftService, is_kept};
+use crate::groups::{Groups, RaftService};
 use crate::health::Health;
 use crate::members;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
+use crate::registry::RegistryClient;
 use crate::settings::Settings;
 use crate::shard::{ForwardRequest, Hosts, Links, Shards, Site};
 use crate::stopping::{Stop, Stopping};
@@ -54,6 +55,7 @@ pub enum StartError {
 /// The replicas of a node, at work.
 pub struct Replicas {
     control: ControlClient,
+    registry: RegistryClient,
     shards: Shards,
     groups: Groups,
     health: Health,
@@ -149,9 +151,11 @@ impl Replicas {
         let mut tasks = JoinSet::new();
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
         let (keeper, lease) = catalogue::lease();
+        let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
         let hosts = Hosts::new(Site {
             groups: groups.clone(),
             control: control.clone(),
+            registry: registry.clone(),
             lease: lease.clone(),
             store: store.clone(),
             clock,
@@ -191,6 +195,7 @@ impl Replicas {
         ));
         Replicas {
             control,
+            registry,
             shards,
             groups,
             health,
@@ -235,6 +240,7 @@ impl Replicas {
     pub fn routes(&self) -> Routes {
         Routes::new(RaftService::server(self.groups.clone()))
             .add_service(self.shards.service())
+            .add_service(self.registry.service())
             .add_service(self.control.service())
     }
 
@@ -354,7 +360,7 @@ async fn open_held(groups: &Groups, store: &Store) -> Result<Option<Core>, Start
 /// exists, and not before.
 async fn found_groups(groups: &Groups, clock: Clock, found: Found) -> Result<(), StartError> {
     let mut cores = Vec::new();
-    for group in found.groups().filter(|group| is_kept(*group)) {
+    for group in found.groups() {
         let core = groups.open(group).await?;
         if !core.exists().await? {
             core.found(BTreeSet::from([groups.node()])).await?;

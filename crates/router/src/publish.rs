@@ -46,10 +46,17 @@ impl Router {
             true => self.shard_of(strand),
             false => self.shard_of_unkeyed(),
         };
-        let shard = shard.ok_or(ShardError::Unavailable(Unavailable { unknown: false }))?;
-        Ok(shard
-            .publish(topic, strand, keyed, payload, deadline)
-            .await?)
+        let unavailable = ShardError::Unavailable(Unavailable { unknown: false });
+        let shard = shard.ok_or(unavailable)?;
+        let published = shard
+            .publish(topic, strand, keyed, payload.clone(), deadline)
+            .await;
+        let Err(ShardError::Moved { shard, .. }) = published else {
+            return Ok(published?);
+        };
+        let owner = self.shards().client(shard).ok_or(unavailable)?;
+        let published = owner.publish(topic, strand, keyed, payload, deadline).await;
+        Ok(published?)
     }
 
     /// The shard of a key: spread by hash over the shards, the same for each message of the key.

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Generation, Incarnation, KeyHash, MessageId, SessionId, Term, Timestamp};
+use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, SessionId, Term, Timestamp};
 
+use super::Output;
 use super::call::Calls;
 use super::dead_letter::DeadLetters;
 use super::lane::{Lane, Status};
@@ -21,7 +22,6 @@ use super::ready::Ready;
 use super::serve::Source;
 use super::session::Sessions;
 use super::step::Step;
-use super::{Output, pin};
 use crate::Fault;
 use crate::filter::Filter;
 use crate::shard::{Backlog, Command, Reply};
@@ -136,10 +136,10 @@ impl Dispatcher {
     }
 
     /// Names the next delivery.
-    pub(super) fn next_generation(&mut self, keyed: bool) -> Generation {
+    pub(super) fn next_generation(&mut self, epoch: Epoch) -> Generation {
         self.remembered.deliveries += u64::from(!model::sabotage!("deliveries-share-a-number"));
         Generation {
-            epoch: pin::epoch(keyed),
+            epoch,
             term: self.term,
             counter: self.remembered.deliveries,
         }

@@ -219,8 +219,9 @@ impl Dispatcher {
         let lane = match self.lanes.entry(run.strand) {
             Entry::Occupied(lane) => lane.into_mut(),
             Entry::Vacant(vacant) => {
-                let position = backlog.lane(run.strand)?.position;
-                vacant.insert(Lane::new(MessageId(position.0 + 1), run.last(first)))
+                let next = MessageId(backlog.lane(run.strand)?.position.0 + 1);
+                let epoch = backlog.epoch_of(run)?;
+                vacant.insert(Lane::new(epoch, next, run.last(first)))
             }
         };
         lane.newest = lane.newest.max(run.last(first));

@@ -119,7 +119,8 @@ impl Dispatcher {
         if row.position >= last || self.passes_whole(step, first, &run)? {
             return Ok(());
         }
-        let mut lane = Lane::new(MessageId(row.position.0 + 1), last);
+        let epoch = backlog.epoch_of(&run)?;
+        let mut lane = Lane::new(epoch, MessageId(row.position.0 + 1), last);
         lane.rewound = rewind::is_covered(&row, lane.next, self.first_of_term());
         lane.waiting = waiting;
         lane.run = Some(first);

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use model::limits::LANE_MARKS_MAX;
-use model::{ClientId, MessageId, SessionId, Timestamp};
+use model::{ClientId, Epoch, MessageId, SessionId, Timestamp};
 
 use super::ready::Place;
 use super::{Credit, SessionKind};
@@ -22,6 +22,8 @@ pub(super) struct Holder {
 /// One key of one subscription.
 #[derive(Debug)]
 pub(super) struct Lane {
+    /// The epoch of the key's pin, which its deliveries carry.
+    pub(super) epoch: Epoch,
     /// No message from here on has been sent since the lane last went back.
     pub(super) next: MessageId,
     /// The newest message that the strand is known to have.
@@ -66,8 +68,9 @@ pub(super) enum Status {
 
 impl Lane {
     /// A lane whose next message is `next` or later.
-    pub(super) fn new(next: MessageId, newest: MessageId) -> Self {
+    pub(super) fn new(epoch: Epoch, next: MessageId, newest: MessageId) -> Self {
         Lane {
+            epoch,
             next,
             newest,
             sent: MessageId::ZERO,

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::limits::SHARD_WAITING_REQUESTS_MAX;
-use model::{AckId, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp};
+use model::{AckId, Epoch, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp};
 
+use super::claim::Claims;
 use super::dispatcher::{Dispatcher, Remembered};
 use super::proposal::{Entry, Proposals, Waiting};
-use super::publish::{self, Publishes};
+use super::publish::Publishes;
+use super::question::Questions;
 use super::step::{Forwards, Step};
 use super::sweep::Cleaner;
 use super::{
@@ -17,7 +19,9 @@ use super::{
 };
 use crate::Fault;
 use crate::kv::View;
+use crate::registry::Registries;
 use crate::shard::{Command, Effect, Outcome, Rejected, Reply, read};
+use crate::table::strand::StrandKey;
 
 /// So many entries may be under way without being full. Beyond, what waits is gathered into fuller
 /// ones: an entry costs much the same whatever is in it.
@@ -28,10 +32,13 @@ const EAGER_IN_FLIGHT_MAX: usize = 4;
 /// It performs nothing: [`Leader::steps`] takes what has happened and answers what is to be done.
 #[derive(Debug)]
 pub struct Leader {
+    pub(super) shard: ShardNumber,
     term: Term,
     /// The newest message that earlier leaders may have delivered.
     inherited: MessageId,
-    publishes: Publishes,
+    pub(super) publishes: Publishes,
+    pub(super) claims: Claims,
+    pub(super) questions: Questions,
     catalogue: VecDeque<(RequestId, Command)>,
     proposals: Proposals,
     cleaner: Cleaner,
@@ -61,6 +68,7 @@ impl Leader {
     /// [`Fault`] when the state can't be read.
     pub fn new(
         shard: ShardNumber,
+        registries: Registries,
         term: Term,
         now: Timestamp,
         view: &dyn View,
@@ -72,9 +80,12 @@ impl Leader {
             topics.insert(key.subscription, key.topic);
         }
         Ok(Leader {
+            shard,
             term,
             inherited: MessageId::new(counter, shard),
             publishes: Publishes::default(),
+            claims: Claims::new(shard, registries),
+            questions: Questions::default(),
             catalogue: VecDeque::new(),
             proposals: Proposals::default(),
             cleaner: Cleaner::new(view, now)?,
@@ -149,7 +160,7 @@ impl Leader {
 
     fn take(&mut self, step: &mut Step<'_>, input: Input) -> Result<(), Fault> {
         match input {
-            Input::Publish(request) => self.publishes.push(request, step.out),
+            Input::Publish(request) => self.publish(step, request)?,
             Input::Catalogue { request, command } => self.catalogue.push_back((request, command)),
             Input::Acknowledge {
                 request,
@@ -187,6 +198,9 @@ impl Leader {
                 self.close_session(step, session, returned)?;
             }
             Input::Applied { proposal, outcomes } => self.applied(step, proposal, outcomes)?,
+            Input::RegistryAnswered { question, reply } => {
+                self.registry_answered(step, question, reply)?;
+            }
             Input::Forwarded { forward, result } => {
                 if let Some(subscription) = step.forwards.subscription(forward)
                     && let Some(dispatcher) = self.dispatchers.get_mut(&subscription)
@@ -308,6 +322,7 @@ impl Leader {
                     self.touched.insert(*subscription);
                 }
             }
+            Effect::Reopened { key, epoch } => self.reopened(&key, epoch),
             Effect::Attached {
                 topic,
                 subscription,
@@ -324,6 +339,17 @@ impl Leader {
             } => self.detach(step, topic, subscription),
         }
         Ok(())
+    }
+
+    /// Deliveries of a strand carry its newest epoch.
+    fn reopened(&mut self, key: &StrandKey, epoch: Epoch) {
+        for subscription in self.readers.get(&key.topic).into_iter().flatten() {
+            let dispatcher = self.dispatchers.get_mut(subscription);
+            let dispatcher = dispatcher.expect("only dispatchers are readers");
+            if let Some(lane) = dispatcher.lanes.get_mut(&key.strand) {
+                lane.epoch = epoch;
+            }
+        }
     }
 
     fn detach(&mut self, step: &mut Step<'_>, topic: Incarnation, subscription: Incarnation) {
@@ -349,7 +375,10 @@ impl Leader {
         reply: Reply,
     ) -> Result<(), Fault> {
         match waiting {
-            Waiting::Publish(request) => {
+            Waiting::Publish { request, opens } => {
+                if let Some(key) = opens {
+                    self.publishes.opened(&key);
+                }
                 let reply = publish_reply(&reply);
                 step.out.push(Output::Published { request, reply });
             }
@@ -394,6 +423,7 @@ impl Leader {
             }
         }
         self.cleaner.look_if_due(step)?;
+        self.claims.ask(step.now, &mut self.questions, step.out);
         self.propose(step);
         self.wake_up(step);
         Ok(())
@@ -432,17 +462,20 @@ impl Leader {
         }
         self.cleaner.propose(entry);
         while !entry.is_full()
-            && let Some(request) = self.publishes.pop(step.now, entry.room(), step.out)
+            && let Some(publish) = self.publishes.pop(step.now, entry.room(), step.out)
         {
-            let waiting = Waiting::Publish(request.request);
-            entry.push(publish::command(request), waiting);
+            let waiting = Waiting::Publish {
+                request: publish.request.request,
+                opens: publish.opens(),
+            };
+            entry.push(publish.into_command(), waiting);
         }
     }
 
     fn wake_up(&mut self, step: &mut Step<'_>) {
-        let cleaner = self.cleaner.next_wake();
         let dispatcher = self.wakes.first().map(|(at, _)| *at);
-        let next = dispatcher.map_or(cleaner, |at| at.min(cleaner));
+        let others = dispatcher.into_iter().chain(self.claims.next_wake());
+        let next = others.fold(self.cleaner.next_wake(), Timestamp::min);
         let asked_for = self.wake_at.filter(|at| *at > step.now);
         if asked_for != Some(next) {
             self.wake_at = Some(next);
@@ -478,7 +511,7 @@ fn publish_reply(reply: &Reply) -> PublishReply {
     match reply {
         Reply::Published { first, .. } => PublishReply::Stored { first: *first },
         Reply::Rejected(Rejected::TopicClosed) => PublishReply::Refused(Refused::TopicClosed),
-        // Another owner has the key by now; whoever tries again will find it.
-        _ => PublishReply::Refused(Refused::Overloaded),
+        // The leader proposes only what it knows to be open, and nobody else seals or drops it.
+        _ => PublishReply::Refused(Refused::NotOwner),
     }
 }

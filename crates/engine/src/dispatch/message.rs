@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::run::RunPayload;
-use model::{AckId, ClientId, Incarnation, KeyHash, MessageId, SessionId, Timestamp, TopicName};
+use model::{
+    AckId, ClientId, Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, SessionId,
+    ShardNumber, Timestamp, TopicName,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::shard;
+use crate::table::strand::StrandKey;
+use crate::{registry, shard};
 
 /// Names a call of the shell until its reply. Never reused within one leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +20,10 @@ pub struct RequestId(pub u64);
 /// Names a proposal until its outcome; counts up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProposalId(pub u64);
+
+/// Names a question to a registry group until its answer. Never reused within one leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QuestionId(pub u64);
 
 /// Names a dead letter until it is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +102,14 @@ pub enum Input {
         /// One for each of its commands.
         outcomes: Vec<shard::Outcome>,
     },
+    /// A registry group has answered an [`Output::AskRegistry`], or can't be reached.
+    RegistryAnswered {
+        /// The question.
+        question: QuestionId,
+        /// What the group's command answered. `None` when that is not known, also where it may
+        /// have been carried out: the leader will ask again.
+        reply: Option<registry::Reply>,
+    },
     /// A dead letter is stored in its topic, or can't be.
     Forwarded {
         /// The dead letter.
@@ -121,6 +137,36 @@ pub struct PublishRequest {
     /// A moment of the leader's clock after which nobody waits for the answer: the request is
     /// then refused, never applied later behind the caller's retry.
     pub deadline: Option<Timestamp>,
+}
+
+impl PublishRequest {
+    pub(super) fn key(&self) -> StrandKey {
+        StrandKey {
+            topic: self.topic,
+            strand: self.strand,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.payload.as_bytes().len()
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(super) fn is_late(&self, now: Timestamp) -> bool {
+        let late = self.deadline.is_some_and(|deadline| deadline <= now);
+        late && !model::sabotage!("late-publish-is-stored")
+    }
+
+    /// Answers it.
+    pub(super) fn answer(&self, reply: PublishReply, out: &mut Vec<Output>) {
+        let request = self.request;
+        out.push(Output::Published { request, reply });
+    }
+
+    /// Answers that nothing was stored.
+    pub(super) fn refuse(&self, why: Refused, out: &mut Vec<Output>) {
+        self.answer(PublishReply::Refused(why), out);
+    }
 }
 
 /// A client pulls.
@@ -239,6 +285,15 @@ pub enum Output {
         /// Why.
         why: Ended,
     },
+    /// Propose this to a registry group. Answered by [`Input::RegistryAnswered`], in any order.
+    AskRegistry {
+        /// Names the question.
+        question: QuestionId,
+        /// The group.
+        registry: RegistryNumber,
+        /// The command.
+        command: registry::Command,
+    },
     /// Publish a dead letter. Answered by [`Input::Forwarded`].
     Forward {
         /// Names the dead letter.
@@ -276,6 +331,13 @@ pub enum PublishReply {
         /// The first message's id.
         first: MessageId,
     },
+    /// Nothing was stored: another shard owns the key.
+    Moved {
+        /// The owner.
+        shard: ShardNumber,
+        /// The epoch of the pin that says so: what was learnt at a lower one is out of date.
+        epoch: Epoch,
+    },
     /// Nothing was stored.
     Refused(Refused),
 }
@@ -289,6 +351,8 @@ pub enum Refused {
     DeadlinePassed,
     /// Too much waits already: slow down.
     Overloaded,
+    /// This shard has lost the key, and does not know to whom: look its pin up again.
+    NotOwner,
     /// The disk is nearly full; acks and deletes still work, and make room.
     DiskFull,
 }

@@ -9,6 +9,7 @@ mod affinity;
 mod backoff;
 mod call;
 mod check;
+mod claim;
 mod dead_letter;
 mod deadline;
 mod dispatcher;
@@ -26,6 +27,7 @@ mod outbox;
 mod pin;
 mod proposal;
 mod publish;
+mod question;
 mod reader;
 mod ready;
 mod redeliver;
@@ -42,5 +44,5 @@ mod walk;
 pub use leader::Leader;
 pub use message::{
     AckReply, Credit, Delivered, Ended, ForwardId, Forwarded, Input, ModifyReply, OpenSession,
-    Output, ProposalId, PublishReply, PublishRequest, Refused, RequestId, SessionKind,
+    Output, ProposalId, PublishReply, PublishRequest, QuestionId, Refused, RequestId, SessionKind,
 };

@@ -9,11 +9,16 @@ use super::outbox::Logging;
 use super::sweep::Cleaning;
 use super::{Output, ProposalId, RequestId};
 use crate::shard::Command;
+use crate::table::strand::StrandKey;
 
 /// Who waits for the outcome of a command.
 #[derive(Debug)]
 pub(super) enum Waiting {
-    Publish(RequestId),
+    Publish {
+        request: RequestId,
+        /// The strand whose opening the publish carries.
+        opens: Option<StrandKey>,
+    },
     Catalogue(RequestId),
     Dispatcher(Incarnation, Logging),
     Cleaner(Cleaning),

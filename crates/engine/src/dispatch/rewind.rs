@@ -35,7 +35,7 @@ impl Dispatcher {
     pub(super) fn rewind(&mut self, strand: KeyHash, lane: &mut Lane, from: MessageId) {
         lane.next = from;
         lane.rewinding = Some(from);
-        let generation = self.next_generation(true);
+        let generation = self.next_generation(lane.epoch);
         self.outbox.rewind(LaneRewind {
             strand,
             from,

@@ -8,7 +8,7 @@ use model::{AckId, MessageId, SessionId};
 
 use super::dispatcher::Dispatcher;
 use super::flow::Batch;
-use super::lane::Holder;
+use super::lane::{Holder, Lane};
 use super::lease::Lease;
 use super::session::Flow;
 use super::step::Step;
@@ -155,16 +155,16 @@ impl Dispatcher {
         step: &Step<'_>,
         serving: &mut Serving,
         run: &Run,
-        in_lane: bool,
+        lane: Option<&Lane>,
         candidate: Candidate,
     ) {
         let (id, bytes) = (candidate.id, candidate.message.len() as u64);
-        let generation = self.next_generation(run.keyed);
+        let generation = self.next_generation(lane.map_or(run.epoch, |lane| lane.epoch));
         let logged = self.attachment.settings.exactly_once;
         let lease = Lease {
             generation,
             strand: run.strand,
-            in_lane,
+            in_lane: lane.is_some(),
             session: Some(serving.to.session),
             bytes,
             // A logged lease counts from its sending, once it is in the log.

@@ -155,7 +155,7 @@ impl Dispatcher {
                 lane.advance(id, bytes);
             }
             Verdict::Send => {
-                self.send(step, serving, run, true, candidate);
+                self.send(step, serving, run, Some(lane), candidate);
                 lane.send(id, bytes, &serving.to);
                 turn.quota -= 1;
             }

@@ -98,7 +98,7 @@ impl Dispatcher {
             self.loose.wait_for_forward(id, bytes);
             self.bury(step, id, run, false, candidate.message, candidate.attempts);
         } else {
-            self.send(step, serving, run, false, candidate);
+            self.send(step, serving, run, None, candidate);
         }
     }
 }

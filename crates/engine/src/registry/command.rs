@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Claim, MovePins, Pin, Release};
 
+/// The format of every answer written by this program.
+const FORMAT: u8 = 1;
+
 /// A command in a registry group's log. One struct each. None names more keys than
 /// [`model::limits::REGISTRY_KEYS_MAX`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,4 +28,24 @@ pub struct Reply {
     /// A shard that opens a strand of this group goes on above this id: messages of the key that
     /// it never heard of may have had ids up to it.
     pub id_floor: MessageId,
+}
+
+impl Reply {
+    /// The answer, for another node.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, vec![FORMAT]).expect("answers are plain data, which encodes")
+    }
+
+    /// Reads what [`Reply::encode`] wrote; `None` for other bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (_, rest) = bytes
+            .split_first()
+            .filter(|(format, _)| **format == FORMAT)?;
+        match postcard::take_from_bytes(rest).ok()? {
+            (reply, []) => Some(reply),
+            _ => None,
+        }
+    }
 }

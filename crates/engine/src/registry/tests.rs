@@ -1,7 +1,5 @@
 //! One registry group in memory, and what its commands answer.
 
-use std::num::NonZeroU16;
-
 use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, ShardNumber, Term};
 
 use super::*;
@@ -54,6 +52,7 @@ impl World {
         let reply = apply(&mut overlay, command).unwrap();
         let writes = overlay.into_writes();
         self.view.commit(writes);
+        assert_eq!(Reply::decode(&reply.encode()).as_ref(), Some(&reply));
         reply
     }
 
@@ -153,7 +152,7 @@ fn a_pin_without_a_strand_is_swept_at_its_epoch_only() {
 
 #[test]
 fn every_key_has_one_group_and_every_group_has_keys() {
-    let registries = Registries::new(NonZeroU16::new(3).unwrap());
+    let registries = Registries::new(3);
     let groups: Vec<_> = registries.all().collect();
     assert_eq!(groups, [1, 2, 3].map(RegistryNumber));
     for group in groups {

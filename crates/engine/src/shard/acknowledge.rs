@@ -57,7 +57,7 @@ fn settle_strand(
             acks = &acks[1..];
             continue;
         };
-        if settlement.attachment.settings.ordered && run.keyed {
+        if settlement.attachment.settings.ordered && run.keyed() {
             return lane::settle(settlement, (key, run), acks, outcomes);
         }
         let in_run = acks.partition_point(|ack| ack.message <= run.last(key.first));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Incarnation, KeyHash, MessageId};
+use model::{Epoch, Incarnation, KeyHash, MessageId};
 
 use super::read;
 use crate::Fault;
@@ -72,7 +72,17 @@ impl<'v> Backlog<'v> {
     /// Whether the messages of a run are in a lane; the others have holes.
     #[must_use]
     pub fn in_lane(&self, run: &Run) -> bool {
-        self.attachment.settings.ordered && run.keyed
+        self.attachment.settings.ordered && run.keyed()
+    }
+
+    /// The epoch of the pin of a run's key.
+    ///
+    /// # Errors
+    /// [`Fault`] when the state can't be read.
+    pub fn epoch_of(&self, run: &Run) -> Result<Epoch, Fault> {
+        let strand = read::strand(self.view, self.key.topic, run.strand)?;
+        // A strand outlives its runs; it is gone only where the state has gone on meanwhile.
+        Ok(strand.map_or(run.epoch, |strand| strand.epoch))
     }
 
     /// The lane of a keyed strand, on an ordered subscription.

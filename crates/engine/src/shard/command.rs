@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use model::run::RunPayload;
-use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, Timestamp};
+use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::subscription::SubscriptionSettings;
 use crate::table::run::{Run, RunKey};
+use crate::table::strand::StrandKey;
 
 /// A command in a shard's log. One struct each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +44,8 @@ pub struct Publish {
     pub strand: KeyHash,
     /// Whether the messages have an ordering key.
     pub keyed: bool,
-    /// The epoch at which the leader holds the key's pin; zero without a key.
-    pub epoch: Epoch,
+    /// How to open the strand, where the leader has found none open. `None` without a key.
+    pub opening: Option<Opening>,
     /// How many messages; at least one.
     pub count: u32,
     /// What they weigh together, in bytes.
@@ -52,6 +53,18 @@ pub struct Publish {
     /// The messages; stored beside the log.
     #[serde(skip)]
     pub payload: RunPayload,
+}
+
+/// A pin as its registry group has just given it to this shard. It opens the strand, or lets it
+/// adopt a newer epoch, in the same command as the publish that needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// The group that has the pin.
+    pub registry: RegistryNumber,
+    /// The pin's epoch.
+    pub epoch: Epoch,
+    /// The shard goes on above this id: the key may have had messages up to it elsewhere.
+    pub id_floor: MessageId,
 }
 
 /// A subscription takes part in a topic, or changes its settings.
@@ -282,10 +295,22 @@ pub enum Rejected {
     TopicClosed,
     /// The subscription does not take part in the topic here.
     NotAttached,
-    /// The strand is open at another epoch.
+    /// The strand was opened at a newer epoch.
     EpochFenced {
-        /// The epoch at which it is open.
+        /// Its epoch.
         current: Epoch,
+    },
+    /// The shard has no such strand: claim the key first.
+    Unclaimed,
+    /// The strand is sealed.
+    Sealed {
+        /// The epoch at which it is.
+        at: Epoch,
+    },
+    /// The strand may have been open at this epoch before, and gone: claim the key again.
+    BelowFloor {
+        /// It opens above this epoch only.
+        floor: Epoch,
     },
 }
 
@@ -298,6 +323,13 @@ pub enum Effect {
         key: RunKey,
         /// The run.
         run: Run,
+    },
+    /// A strand that was there has a newer epoch.
+    Reopened {
+        /// The strand.
+        key: StrandKey,
+        /// Its epoch now.
+        epoch: Epoch,
     },
     /// A subscription takes part, or has new settings.
     Attached {

@@ -11,6 +11,7 @@ mod command;
 mod attach;
 mod close_topic;
 mod detach;
+mod open;
 mod publish;
 
 mod acknowledge;
@@ -37,6 +38,6 @@ pub use apply::{At, apply};
 pub use backlog::Backlog;
 pub use command::{
     AckOutcome, Acknowledge, Attach, CloseTopic, Command, Detach, Effect, Extend, Fail, FailCause,
-    Failed, Grant, Granted, LaneRewind, LeaseOutcome, Outcome, Publish, Rejected, Reply, Rewind,
-    Sweep, Swept,
+    Failed, Grant, Granted, LaneRewind, LeaseOutcome, Opening, Outcome, Publish, Rejected, Reply,
+    Rewind, Sweep, Swept,
 };

@@ -1,13 +1,13 @@
 //! Stores a run.
 
-use model::{MessageId, sabotage};
+use model::{Epoch, MessageId, sabotage};
 
 use super::run_release::drop_payload;
-use super::{At, Effect, Outcome, Publish, Rejected, Reply, read};
+use super::{At, Effect, Outcome, Publish, Rejected, Reply, open, read};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::run::{Run, RunKey};
-use crate::table::shard::{Shard, ShardKey};
+use crate::table::shard::ShardKey;
 use crate::table::strand::{Strand, StrandKey};
 use crate::table::strand_run::{StrandRun, StrandRunKey};
 
@@ -19,77 +19,77 @@ pub(super) fn apply(
     assert!(publish.count > 0, "a run has a message");
     let topic = read::topic(overlay, publish.topic)?;
     let strand = read::strand(overlay, publish.topic, publish.strand)?;
-    if let Some(rejected) = refusal(publish, topic.closed, strand.as_ref()) {
-        drop_payload(overlay, at.payload());
-        return Ok(rejected.into());
-    }
-    let first = take_ids(overlay, publish.count, at)?;
+    let epoch = match topic.closed && !sabotage!("closed-topic-accepts") {
+        true => Err(Rejected::TopicClosed),
+        false => open::epoch_of(overlay, publish, strand.as_ref())?,
+    };
+    let epoch = match epoch {
+        Ok(epoch) => epoch,
+        Err(rejected) => {
+            drop_payload(overlay, at.payload());
+            return Ok(rejected.into());
+        }
+    };
+    let first = take_ids(overlay, publish, at)?;
     let reply = Reply::Published {
         first,
         published: at.time,
     };
     let stored = topic.attachments > 0;
-    write_strand(overlay, publish, strand, first, stored, at);
-    if !stored {
-        drop_payload(overlay, at.payload());
-        return Ok(reply.into());
+    let after = Strand {
+        epoch,
+        last: first.plus(publish.count - 1),
+        published: at.time,
+        runs: strand.as_ref().map_or(0, |before| before.runs) + u64::from(stored),
+        sealed: false,
+    };
+    let reopened = write_strand(overlay, publish, strand.as_ref(), &after);
+    let mut effects = Vec::from_iter(reopened);
+    match stored {
+        true => effects.push(store(overlay, publish, epoch, first, topic.attachments, at)),
+        false => drop_payload(overlay, at.payload()),
     }
-    let effects = vec![store(overlay, publish, first, topic.attachments, at)];
     Ok(Outcome { reply, effects })
 }
 
-fn refusal(publish: &Publish, closed: bool, strand: Option<&Strand>) -> Option<Rejected> {
-    match strand {
-        _ if closed && !sabotage!("closed-topic-accepts") => Some(Rejected::TopicClosed),
-        Some(strand) if publish.epoch < strand.epoch && !sabotage!("old-owner-publishes") => {
-            Some(Rejected::EpochFenced {
-                current: strand.epoch,
-            })
-        }
-        _ => None,
+/// The first of consecutive ids that the shard has never given out, above the floor of the key's
+/// registry group where the publish brings one.
+fn take_ids(overlay: &mut Overlay<'_>, publish: &Publish, at: At) -> Result<MessageId, Fault> {
+    let mut shard = read::shard(overlay)?;
+    if let Some(opening) = &publish.opening
+        && !sabotage!("id-floor-is-forgotten")
+    {
+        shard.counter = shard.counter.max(opening.id_floor.counter());
     }
-}
-
-/// The first of `count` consecutive ids that the shard has never given out.
-fn take_ids(overlay: &mut Overlay<'_>, count: u32, at: At) -> Result<MessageId, Fault> {
-    let shard = read::shard(overlay)?;
     let newest = at.newest(&shard);
-    let taken = if sabotage!("ids-repeat") { 1 } else { count };
-    let counter = shard.counter + u64::from(taken);
-    overlay.put(&ShardKey, &Shard { counter, ..shard });
+    let count = u64::from(publish.count);
+    shard.counter += if sabotage!("ids-repeat") { 1 } else { count };
+    overlay.put(&ShardKey, &shard);
     Ok(newest.plus(1))
 }
 
-/// Opens the strand at the publish's epoch, or adopts it: the leader holds the key's pin at it.
+/// Writes the strand, which a publish has opened or made longer.
 fn write_strand(
     overlay: &mut Overlay<'_>,
     publish: &Publish,
-    before: Option<Strand>,
-    first: MessageId,
-    stored: bool,
-    at: At,
-) {
-    let last = first.plus(publish.count - 1);
+    before: Option<&Strand>,
+    after: &Strand,
+) -> Option<Effect> {
+    let (topic, strand, epoch) = (publish.topic, publish.strand, after.epoch);
     assert!(
-        before.as_ref().is_none_or(|before| before.last < first),
+        before.is_none_or(|before| before.last.plus(publish.count) <= after.last),
         "ids of a strand grow"
     );
-    let strand = Strand {
-        epoch: publish.epoch,
-        last,
-        published: at.time,
-        runs: before.map_or(0, |before| before.runs) + u64::from(stored),
-    };
-    let key = StrandKey {
-        topic: publish.topic,
-        strand: publish.strand,
-    };
-    overlay.put(&key, &strand);
+    let key = StrandKey { topic, strand };
+    overlay.put(&key, after);
+    let is_reopened = before.is_some_and(|before| before.epoch < epoch);
+    is_reopened.then_some(Effect::Reopened { key, epoch })
 }
 
 fn store(
     overlay: &mut Overlay<'_>,
     publish: &Publish,
+    epoch: Epoch,
     first: MessageId,
     waiting: u32,
     at: At,
@@ -100,7 +100,7 @@ fn store(
     };
     let run = Run {
         strand: publish.strand,
-        keyed: publish.keyed,
+        epoch,
         count: publish.count,
         bytes: publish.bytes,
         published: at.time,

@@ -1,12 +1,13 @@
 //! What a shard's rows say, in the words of the promises. `apply` decides by it and the leader
 //! delivers by it, so the two never differ in what they call settled.
 
-use model::{Incarnation, KeyHash, MessageId, Timestamp};
+use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
 
 use crate::Fault;
 use crate::kv::{View, ViewExt};
 use crate::table::attachment::{Attachment, AttachmentKey};
 use crate::table::detached::{Detached, DetachedKey};
+use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
 use crate::table::run::{Run, RunKey};
 use crate::table::settled_at::{SettledAt, SettledAtKey};
 use crate::table::shard::{Shard, ShardKey};
@@ -74,6 +75,15 @@ pub fn topics(view: &dyn View) -> impl Iterator<Item = Result<(TopicKey, Topic),
         topic: LAST_INCARNATION,
     };
     view.rows::<Topic>(&from, &to)
+}
+
+/// A strand of this registry group that has no row opens above this epoch only.
+///
+/// # Errors
+/// [`Fault`] when the state can't be read.
+pub fn epoch_floor(view: &dyn View, registry: RegistryNumber) -> Result<Epoch, Fault> {
+    let floor = view.row::<EpochFloor>(&EpochFloorKey(registry))?;
+    Ok(floor.unwrap_or_default().epoch)
 }
 
 /// The strand, if the shard has it.

@@ -6,13 +6,14 @@
 //!
 //! Tables of a shard, in sort order: [`shard`], [`attachment`], [`run`], [`strand_run`],
 //! [`strand`], [`lane`], [`holes`], [`delivery`], [`settled`], [`settled_at`], [`garbage`], [`topic`],
-//! [`detached`].
+//! [`detached`], [`epoch_floor`].
 //! Tables of the control group are numbered from 64, see [`crate::control`]; those of a registry
 //! group from 128, see [`crate::registry`].
 
 pub mod attachment;
 pub mod delivery;
 pub mod detached;
+pub mod epoch_floor;
 pub mod garbage;
 pub mod holes;
 pub mod lane;

@@ -1,6 +1,6 @@
 //! A run: the messages of one publish request, which got consecutive ids.
 
-use model::{Incarnation, KeyHash, MessageId, Timestamp};
+use model::{Epoch, Incarnation, KeyHash, MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{Row, fixed_key, read_row};
@@ -31,8 +31,8 @@ pub struct PayloadAt {
 pub struct Run {
     /// The strand of the messages.
     pub strand: KeyHash,
-    /// Whether they have an ordering key.
-    pub keyed: bool,
+    /// The epoch of the key's pin when they were published; zero for messages without a key.
+    pub epoch: Epoch,
     /// How many messages; their ids count up from the first.
     pub count: u32,
     /// What they weigh together, in bytes.
@@ -55,6 +55,12 @@ impl Run {
     #[must_use]
     pub fn last(&self, first: MessageId) -> MessageId {
         first.plus(self.count - 1)
+    }
+
+    /// Whether the messages have an ordering key.
+    #[must_use]
+    pub fn keyed(&self) -> bool {
+        self.epoch != Epoch(0)
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Strand {
     pub published: Timestamp,
     /// How many runs of the strand are stored.
     pub runs: u64,
+    /// Whether the strand is sealed: nothing of it changes at this epoch any more.
+    pub sealed: bool,
 }
 
 impl Row for Strand {

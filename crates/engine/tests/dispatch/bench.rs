@@ -7,10 +7,11 @@ use bytes::Bytes;
 pub(crate) use engine::dispatch::Credit;
 use engine::dispatch::{
     AckReply, Delivered, Ended, ForwardId, Forwarded, Input, Leader, ModifyReply, OpenSession,
-    Output, ProposalId, PublishReply, PublishRequest, RequestId, SessionKind,
+    Output, ProposalId, PublishReply, PublishRequest, QuestionId, RequestId, SessionKind,
 };
 use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
+use engine::registry::{self, Registries};
 use engine::shard::{self, At, Attach, Backlog, Command, Detach, Outcome};
 use engine::subscription::SubscriptionSettings;
 use engine::table::lane::Lane;
@@ -77,6 +78,11 @@ pub(crate) struct Bench {
     sessions: u64,
     log: VecDeque<(ProposalId, Vec<Command>)>,
     untold: VecDeque<(ProposalId, Vec<Outcome>)>,
+    /// The state of the one registry group, and what it is asked.
+    registry: MemoryView,
+    pub(crate) questions: VecDeque<(QuestionId, registry::Command)>,
+    /// Questions are answered at once, unless a scenario holds them up.
+    pub(crate) hold_registry: bool,
     /// Entries are applied at once, unless a scenario holds them up.
     pub(crate) hold_log: bool,
     /// Offers are answered at once, unless a scenario holds them up.
@@ -130,7 +136,7 @@ impl Bench {
     /// A shard with one subscription.
     pub(crate) fn new(settings: SubscriptionSettings) -> Self {
         let view = MemoryView::default();
-        let leader = Leader::new(SHARD, Term(1), Timestamp::ZERO, &view).unwrap();
+        let leader = Leader::new(SHARD, Registries::ONE, Term(1), Timestamp::ZERO, &view).unwrap();
         let mut bench = Bench {
             now: Timestamp(1_000_000_000),
             view,
@@ -141,6 +147,9 @@ impl Bench {
             sessions: 0,
             log: VecDeque::new(),
             untold: VecDeque::new(),
+            registry: MemoryView::default(),
+            questions: VecDeque::new(),
+            hold_registry: false,
             hold_log: false,
             hold_offers: false,
             heard: Vec::new(),
@@ -196,7 +205,9 @@ impl Bench {
         self.log.clear();
         self.untold.clear();
         self.clients.clear();
-        self.leader = Leader::new(SHARD, Term(self.term), self.now, &self.view).unwrap();
+        self.questions.clear();
+        let term = Term(self.term);
+        self.leader = Leader::new(SHARD, Registries::ONE, term, self.now, &self.view).unwrap();
         self.wake_at = None;
         self.input(Input::Tick);
     }
@@ -444,6 +455,9 @@ impl Bench {
         if !self.hold_log && (self.apply_entry() || self.tell_outcomes()) {
             return true;
         }
+        if !self.hold_registry && self.answer_question() {
+            return true;
+        }
         if !self.hold_offers && self.answer_offer() {
             return true;
         }
@@ -452,6 +466,32 @@ impl Bench {
             self.step(Input::Tick);
         }
         due
+    }
+
+    /// Lets the registry group answer the oldest question.
+    pub(crate) fn answer_question(&mut self) -> bool {
+        let Some((question, command)) = self.questions.pop_front() else {
+            return false;
+        };
+        let reply = Some(self.registry(&command));
+        self.input(Input::RegistryAnswered { question, reply });
+        true
+    }
+
+    /// The oldest question is lost on its way, or its answer is.
+    pub(crate) fn lose_question(&mut self) {
+        let (question, _) = self.questions.pop_front().expect("there is a question");
+        let reply = None;
+        self.input(Input::RegistryAnswered { question, reply });
+    }
+
+    /// Applies a command to the registry group.
+    pub(crate) fn registry(&mut self, command: &registry::Command) -> registry::Reply {
+        let mut overlay = Overlay::new(&self.registry);
+        let reply = registry::apply(&mut overlay, command).unwrap();
+        let writes = overlay.into_writes();
+        self.registry.commit(writes);
+        reply
     }
 
     /// Applies what was proposed, and tells the leader.
@@ -506,6 +546,9 @@ impl Bench {
     fn output(&mut self, output: Output) {
         match output {
             Output::Propose { proposal, commands } => self.log.push_back((proposal, commands)),
+            Output::AskRegistry {
+                question, command, ..
+            } => self.questions.push_back((question, command)),
             Output::Published { request, reply } => drop(self.published.insert(request, reply)),
             Output::Acknowledged { request, replies } => {
                 let ids = self.acks[&request].iter().copied();

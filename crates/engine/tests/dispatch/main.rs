@@ -5,6 +5,7 @@ mod bench;
 
 mod affinity;
 mod basic;
+mod claim;
 mod dead_letter;
 mod exactly_once;
 mod filter;

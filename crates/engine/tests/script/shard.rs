@@ -7,14 +7,14 @@ use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
 use engine::shard::{
     Acknowledge, At, Attach, Backlog, CloseTopic, Command, Detach, Extend, Fail, Failed, Grant,
-    Granted, LaneRewind, Publish, Reply, Rewind, Sweep, Swept, apply, read,
+    Granted, LaneRewind, Opening, Publish, Reply, Rewind, Sweep, Swept, apply, read,
 };
 use engine::table::lane::Lane;
 use engine::table::run::PayloadAt;
 use model::run::RunPayload;
-use model::{Epoch, Incarnation, MessageId, Timestamp};
+use model::{Incarnation, MessageId, Timestamp};
 
-use crate::words::{SHARD, ack, answer, cause, delivery, key, number, settings};
+use crate::words::{SHARD, ack, answer, cause, delivery, key, number, opening, settings};
 
 const TOPIC: Incarnation = Incarnation(1);
 
@@ -35,8 +35,14 @@ impl Shard {
             ["attach", name, settings @ ..] => self.attach(name, settings),
             ["detach", name] => self.detach(name),
             ["close"] => self.answer(Command::CloseTopic(CloseTopic { topic: TOPIC }), &[]),
-            ["publish", key, count] => self.publish(key, count, "0"),
-            ["publish", key, count, "epoch", epoch] => self.publish(key, count, epoch),
+            ["publish", key, count] => self.publish(key, count, opening("1", "0")),
+            ["publish", key, count, "unclaimed"] => self.publish(key, count, None),
+            ["publish", key, count, "epoch", epoch] => {
+                self.publish(key, count, opening(epoch, "0"))
+            }
+            ["publish", key, count, "epoch", epoch, "above", floor] => {
+                self.publish(key, count, opening(epoch, floor))
+            }
             ["acknowledge", name, key, acks @ ..] => self.acknowledge(name, key, acks),
             ["rewind", name, key, delivery] => self.rewind(name, key, delivery),
             ["grant", name, key, deliveries @ ..] => self.grant(name, key, deliveries),
@@ -104,14 +110,14 @@ impl Shard {
         self.answer(Command::Detach(detach), &[])
     }
 
-    fn publish(&mut self, key_word: &str, count: &str, epoch: &str) -> Vec<String> {
+    fn publish(&mut self, key_word: &str, count: &str, opening: Option<Opening>) -> Vec<String> {
         let count = number(count) as u32;
         let messages = vec![Bytes::from_static(b"message"); count as usize];
         let publish = Publish {
             topic: TOPIC,
             strand: key(key_word),
             keyed: key_word != "-",
-            epoch: Epoch(number(epoch)),
+            opening,
             count,
             bytes: 7 * u64::from(count),
             payload: RunPayload::new(&messages),

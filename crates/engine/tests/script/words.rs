@@ -1,8 +1,8 @@
 //! The words of a script, and the answers in words.
 
-use engine::shard::{AckOutcome, FailCause, LeaseOutcome, Rejected, Reply};
+use engine::shard::{AckOutcome, FailCause, LeaseOutcome, Opening, Rejected, Reply};
 use engine::subscription::{RetryPolicy, SubscriptionSettings};
-use model::{Epoch, Generation, KeyHash, MessageId, ShardNumber, Term};
+use model::{Epoch, Generation, KeyHash, MessageId, RegistryNumber, ShardNumber, Term};
 use std::time::Duration;
 
 pub(crate) const SHARD: ShardNumber = ShardNumber(1);
@@ -18,6 +18,15 @@ pub(crate) fn key(word: &str) -> KeyHash {
 
 pub(crate) fn message(word: &str) -> MessageId {
     MessageId::new(number(word), SHARD)
+}
+
+/// How a key opens that was claimed at an epoch, with the floor of its registry group.
+pub(crate) fn opening(epoch: &str, floor: &str) -> Option<Opening> {
+    Some(Opening {
+        registry: RegistryNumber(1),
+        epoch: Epoch(number(epoch)),
+        id_floor: message(floor),
+    })
 }
 
 /// `MESSAGE@DELIVERY`.
@@ -109,5 +118,8 @@ fn of_rejection(rejected: &Rejected) -> String {
         Rejected::TopicClosed => "refused: the topic is closed".into(),
         Rejected::NotAttached => "refused: not attached".into(),
         Rejected::EpochFenced { current } => format!("refused: the epoch is {current}"),
+        Rejected::Unclaimed => "refused: claim first".into(),
+        Rejected::Sealed { at } => format!("refused: sealed at {at}"),
+        Rejected::BelowFloor { floor } => format!("refused: opens above {floor} only"),
     }
 }

@@ -39,11 +39,6 @@ struct Inner {
 /// The replicas at one moment.
 pub(crate) type Cores = Arc<BTreeMap<GroupId, Core>>;
 
-/// Whether nodes have replicas of the group: nobody asks the registry groups anything yet.
-pub(crate) fn is_kept(group: GroupId) -> bool {
-    !matches!(group, GroupId::Registry(_))
-}
-
 impl Groups {
     /// Holds no replica yet.
     pub(crate) fn new(settings: Settings, store: Store, peers: Peers) -> Self {

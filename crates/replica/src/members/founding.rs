@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::wanted::Wanted;
-use crate::groups::{Groups, is_kept};
+use crate::groups::Groups;
 use crate::raft::Stopped;
 
 /// How long the other founders leave it to the first of them. Two that begin at once may have to
@@ -35,7 +35,7 @@ impl Founding {
         for placement in wanted.placements() {
             let group = placement.group;
             let is_founder = placement.founders.contains(&node);
-            if placement.founded || !is_founder || !is_kept(group) {
+            if placement.founded || !is_founder {
                 continue;
             }
             let seen = self.0.get(&group).copied();

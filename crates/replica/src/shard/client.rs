@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::dispatch::{AckReply, ModifyReply, OpenSession, Refused};
 use model::limits::{CALL_WAIT_MARGIN, CALL_WAIT_MAX};
 use model::run::RunPayload;
-use model::{AckId, Incarnation, KeyHash, MessageId, ShardNumber};
+use model::{AckId, Epoch, Incarnation, KeyHash, MessageId, ShardNumber};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -35,6 +35,14 @@ pub enum PublishError {
     /// *Refused*: nothing was stored.
     #[error("publish refused: {0:?}")]
     Refused(Refused),
+    /// *Retry* elsewhere: nothing was stored, because another shard owns the key.
+    #[error("the key is pinned to shard {shard} at epoch {epoch}")]
+    Moved {
+        /// The owner.
+        shard: ShardNumber,
+        /// The epoch of the pin that says so.
+        epoch: Epoch,
+    },
     /// *Retry* or *unknown*.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -216,7 +224,7 @@ fn given_up_at(deadline: Option<Instant>) -> Instant {
 impl From<PublishError> for Option<Unavailable> {
     fn from(why: PublishError) -> Self {
         match why {
-            PublishError::Refused(_) => None,
+            PublishError::Refused(_) | PublishError::Moved { .. } => None,
             PublishError::Unavailable(why) => Some(why),
         }
     }

@@ -12,6 +12,7 @@ use super::shell::{End, Shell, Surroundings};
 use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::raft::{Core, Leadership, Leading, Stopped};
+use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
 
 /// What a shard's task is made of.
@@ -22,6 +23,7 @@ pub(crate) struct Host {
     pub(crate) control: Core,
     /// Whether this node's copy of the catalogue may be relied on.
     pub(crate) lease: CatalogueLease,
+    pub(crate) registry: RegistryClient,
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -47,6 +49,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         catalogue: host.control.view().clone(),
         lease: host.lease,
         core: host.core,
+        registry: host.registry,
         store: host.store,
         clock: host.clock,
         requests,

@@ -14,6 +14,7 @@ use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::raft::{Core, Stopped};
+use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
 
 /// What the shards of a node work with.
@@ -24,6 +25,8 @@ pub(crate) struct Site {
     pub(crate) control: Core,
     /// Whether this node's copy of it may be relied on.
     pub(crate) lease: CatalogueLease,
+    /// Who owns which key.
+    pub(crate) registry: RegistryClient,
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -85,6 +88,7 @@ impl Hosts {
                     core: core.clone(),
                     control: self.site.control.clone(),
                     lease: self.site.lease.clone(),
+                    registry: self.site.registry.clone(),
                     store: self.site.store.clone(),
                     clock: self.site.clock,
                     forwards: self.site.forwards.clone(),

@@ -10,7 +10,10 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 
 use engine::Fault;
-use engine::dispatch::{Input, Leader, ProposalId};
+use engine::control;
+use engine::dispatch::{Input, Leader, ProposalId, QuestionId};
+use engine::registry::{self, Registries};
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use model::ShardNumber;
 use store::{StateView, Store};
@@ -23,12 +26,14 @@ use super::waiting::{Callers, Sessions};
 use crate::catalogue::{self, CatalogueLease};
 use crate::clock::Clock;
 use crate::raft::{Core, Leadership, Leading, Pending};
+use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
 
 /// What a leadership works with, and what outlives it.
 pub(super) struct Surroundings {
     pub(super) shard: ShardNumber,
     pub(super) core: Core,
+    pub(super) registry: RegistryClient,
     pub(super) store: Store,
     pub(super) clock: Clock,
     /// The control group's state.
@@ -44,6 +49,9 @@ pub(super) struct Surroundings {
     /// Whether the node shuts down.
     pub(super) stopping: Stopping,
 }
+
+/// A question to a registry group on its way, and its answer if there is one.
+type Question = BoxFuture<'static, (QuestionId, Option<registry::Reply>)>;
 
 /// Why a leadership ended.
 #[derive(Debug)]
@@ -77,6 +85,8 @@ pub(super) struct Shell<'s> {
     letters: VecDeque<ForwardRequest>,
     /// Dead letters whose answer is awaited.
     dispatched: FuturesUnordered<Dispatched>,
+    /// Questions to registry groups whose answer is awaited.
+    questions: FuturesUnordered<Question>,
     alarm: Pin<Box<Sleep>>,
     /// Whether `alarm` stands for a wish of the leader.
     alarmed: bool,
@@ -91,7 +101,12 @@ impl<'s> Shell<'s> {
     /// [`Fault`] when the state can't be read.
     pub(super) fn new(around: &'s mut Surroundings, leading: Leading) -> Result<Self, Fault> {
         let now = around.clock.monotonic();
-        let leader = Leader::new(around.shard, leading.term, now, around.core.view())?;
+        // Before anything leads, the catalogue is current, and its first entry is this row.
+        let cluster = control::read::cluster(&around.catalogue)?;
+        let cluster = cluster.ok_or_else(|| Fault::Missing("the row of the cluster".into()))?;
+        let registries = Registries::new(cluster.registries);
+        let (shard, view) = (around.shard, around.core.view());
+        let leader = Leader::new(shard, registries, leading.term, now, view)?;
         let sessions = Sessions::new(around.shard);
         Ok(Shell {
             around,
@@ -102,6 +117,7 @@ impl<'s> Shell<'s> {
             proposed: VecDeque::new(),
             letters: VecDeque::new(),
             dispatched: FuturesUnordered::new(),
+            questions: FuturesUnordered::new(),
             alarm: Box::pin(sleep_until(Instant::now())),
             alarmed: false,
             closed: false,

@@ -49,6 +49,7 @@ impl Callers {
         if let Some(Caller::Publish(answer)) = self.waiting.remove(&request) {
             answer.send(match reply {
                 PublishReply::Stored { first } => Ok(first),
+                PublishReply::Moved { shard, epoch } => Err(PublishError::Moved { shard, epoch }),
                 PublishReply::Refused(why) => Err(PublishError::Refused(why)),
             });
         }

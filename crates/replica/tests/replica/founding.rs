@@ -1,6 +1,6 @@
 //! A cluster is born only when someone asks for it.
 
-use model::{GroupId, ShardNumber};
+use model::{GroupId, RegistryNumber};
 use replica::{Clock, Replicas, StartError};
 use tokio::sync::mpsc;
 
@@ -27,11 +27,11 @@ async fn a_cluster_is_not_founded_twice() {
 }
 
 #[tokio::test]
-async fn a_shard_that_is_gone_is_missed() {
+async fn a_group_that_is_gone_is_missed() {
     let disk = Disk::memory();
     let store = disk.new_store();
     assert_eq!(found(&store, 1).await, Ok(()));
-    // The catalogue of a cluster with two shards, on a disk that holds one.
+    // The catalogue of a cluster, on a disk that holds none of its other groups.
     let larger = Disk::memory().new_store();
     assert_eq!(found(&larger, 2).await, Ok(()));
     let control = GroupId::Control;
@@ -43,6 +43,6 @@ async fn a_shard_that_is_gone_is_missed() {
     let (forwards, _letters) = mpsc::channel(1);
     let start = Replicas::start(settings(), torn, Clock::machine(), forwards);
     let refused = soon("the refusal", start).await.err();
-    let missing = GroupId::Shard(ShardNumber(1));
+    let missing = GroupId::Registry(RegistryNumber(1));
     assert_eq!(refused, Some(StartError::Missing(missing)));
 }

@@ -68,6 +68,7 @@ async fn a_power_cut_keeps_messages_and_acks() {
 async fn a_failed_disk_stops_the_replica_and_leaves_no_caller_waiting() {
     let mut node = Node::founded(Disk::memory(), 1).await;
     let topic = node.topic("news").await;
+    node.publish(&topic, "key", "kept").await;
     let Disk::Memory(disk) = &node.disk else {
         unreachable!("the disk is in memory")
     };

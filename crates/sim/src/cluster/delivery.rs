@@ -19,6 +19,9 @@ impl Cluster {
     pub(super) fn carry_out(&mut self, output: Output) {
         match output {
             Output::Propose { proposal, commands } => self.propose(proposal, commands),
+            Output::AskRegistry {
+                question, command, ..
+            } => self.ask_registry(question, command),
             Output::Published { request, reply } => {
                 let waiting = self.calls.answered(request);
                 self.published(&waiting, reply);
@@ -86,7 +89,7 @@ impl Cluster {
                 call,
                 ids: (0..count).map(|number| first.plus(number)).collect(),
             },
-            PublishReply::Refused(_) => What::PublishFailed { call },
+            PublishReply::Moved { .. } | PublishReply::Refused(_) => What::PublishFailed { call },
         });
     }
 

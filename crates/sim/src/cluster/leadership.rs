@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::Fault;
 use engine::dispatch::{Input, Leader, ProposalId};
+use engine::registry::Registries;
 use engine::shard::Command;
 use model::{Term, Timestamp};
 
@@ -33,7 +34,7 @@ impl Cluster {
     pub(super) fn elect(&mut self) -> Result<(), Fault> {
         self.term = Term(self.term.0 + 1);
         let now = self.leader_now();
-        let leader = Leader::new(SHARD, self.term, now, self.log.view())?;
+        let leader = Leader::new(SHARD, Registries::ONE, self.term, now, self.log.view())?;
         self.leader = Some(leader);
         self.note(What::Up);
         self.arrive(Input::Tick);

@@ -8,12 +8,15 @@ mod delivery;
 mod frontend;
 mod leadership;
 mod log;
+mod registry;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Fault;
-use engine::dispatch::{Input, Leader};
+use engine::dispatch::{Input, Leader, QuestionId};
+use engine::kv::memory::MemoryView;
+use engine::registry::Command as RegistryCommand;
 use engine::subscription::SubscriptionSettings;
 use model::{
     AckId, ClusterSecret, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp,
@@ -53,6 +56,8 @@ pub(crate) struct Cluster {
     history: History,
 
     log: Log,
+    /// The state of the one registry group.
+    registry: MemoryView,
     term: Term,
     leader: Option<Leader>,
     /// What has arrived at the leader, and waits for its next step.
@@ -92,6 +97,8 @@ pub(super) enum Stage {
 pub(super) enum Happening {
     /// The leader of that term steps, with what has arrived.
     Step(Term),
+    /// A question arrives at the registry group, from the leader of that term.
+    Ask(Term, QuestionId, Box<RegistryCommand>),
     /// A call arrives at the leader of that term.
     Arrive(Term, Box<Input>),
     /// The oldest proposal of that term is committed and applied.
@@ -142,6 +149,7 @@ impl Cluster {
             planned: 0,
             history: History::default(),
             log: Log::new(SHARD),
+            registry: MemoryView::default(),
             term: Term(0),
             leader: None,
             inbox: Vec::new(),
@@ -179,6 +187,7 @@ impl Cluster {
             Happening::Step(term) if term == self.term => self.step()?,
             Happening::Arrive(term, input) if term == self.term => self.arrive(*input),
             Happening::Commit(term) if term == self.term => self.commit()?,
+            Happening::Ask(term, question, command) => self.asked(term, question, &command)?,
             // It was meant for a leader that is gone.
             Happening::Step(_) | Happening::Arrive(..) | Happening::Commit(_) => {}
             Happening::Answer(what) => self.note(what),

@@ -82,7 +82,7 @@ fn drop_run(
         first: run_key.first,
         subscription: key.subscription,
     };
-    let finished = if detached.ordered && run.keyed {
+    let finished = if detached.ordered && run.keyed() {
         let lane = overlay.row::<Lane>(&LaneKey {
             topic: key.topic,
             strand: run.strand,

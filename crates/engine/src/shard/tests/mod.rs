@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::run::RunPayload;
-use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, ShardNumber, Term, Timestamp};
+use model::{
+    Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, ShardNumber, Term,
+    Timestamp,
+};
 
 use super::*;
 use crate::kv::Overlay;
@@ -21,6 +24,7 @@ use crate::subscription::{RetryPolicy, SubscriptionSettings};
 
 const TOPIC: Incarnation = Incarnation(1);
 const SHARD: ShardNumber = ShardNumber(3);
+const REGISTRY: RegistryNumber = RegistryNumber(1);
 const UNKEYED: KeyHash = strand(0);
 
 const fn strand(number: u8) -> KeyHash {
@@ -200,11 +204,20 @@ fn publish(strand: KeyHash, count: u32) -> Publish {
         topic: TOPIC,
         strand,
         keyed: strand != UNKEYED,
-        epoch: Epoch(0),
+        opening: opening(1),
         count,
         bytes: 7 * u64::from(count),
         payload: RunPayload::new(&messages),
     }
+}
+
+/// A claim that was answered with an epoch.
+fn opening(epoch: u64) -> Option<Opening> {
+    Some(Opening {
+        registry: REGISTRY,
+        epoch: Epoch(epoch),
+        id_floor: MessageId::ZERO,
+    })
 }
 
 fn lease_outcome(reply: Reply) -> LeaseOutcome {

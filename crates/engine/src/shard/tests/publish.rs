@@ -1,4 +1,5 @@
 use super::*;
+use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
 use crate::table::run::Run;
 
 fn first_of(reply: Reply) -> u64 {
@@ -37,9 +38,8 @@ fn an_older_epoch_is_fenced_and_a_newer_one_adopted() {
     let mut world = World::default();
     world.attach(9, settings(true, false));
     let mut at = |epoch| {
-        let epoch = Epoch(epoch);
         let command = Publish {
-            epoch,
+            opening: opening(epoch),
             ..publish(strand(1), 1)
         };
         world.reply(Command::Publish(command))
@@ -50,6 +50,70 @@ fn an_older_epoch_is_fenced_and_a_newer_one_adopted() {
     assert_eq!(at(5), Reply::Rejected(Rejected::EpochFenced { current }));
     assert_eq!(first_of(at(7)), 3);
     assert_eq!(world.view.payloads(), 3);
+}
+
+#[test]
+fn a_key_without_a_claim_is_refused_until_its_strand_is_open() {
+    let mut world = World::default();
+    world.attach(9, settings(true, false));
+    let unclaimed = |key| Publish {
+        opening: None,
+        ..publish(key, 1)
+    };
+    let refused = world.reply(Command::Publish(unclaimed(strand(1))));
+    assert_eq!(refused, Reply::Rejected(Rejected::Unclaimed));
+    assert_eq!(world.view.payloads(), 0);
+    assert_eq!(
+        first_of(world.reply(Command::Publish(unclaimed(UNKEYED)))),
+        1
+    );
+    assert_eq!(first_of(world.publish(strand(1), 1)), 2);
+    assert_eq!(
+        first_of(world.reply(Command::Publish(unclaimed(strand(1))))),
+        3
+    );
+}
+
+#[test]
+fn a_strand_opens_only_above_the_epochs_of_those_that_went() {
+    let mut world = World::default();
+    let floor = Epoch(6);
+    let mut overlay = Overlay::new(&world.view);
+    overlay.put(&EpochFloorKey(REGISTRY), &EpochFloor { epoch: floor });
+    let writes = overlay.into_writes();
+    world.view.commit(writes);
+    let mut at = |epoch| {
+        let command = Publish {
+            opening: opening(epoch),
+            ..publish(strand(1), 1)
+        };
+        world.reply(Command::Publish(command))
+    };
+    assert_eq!(at(6), Reply::Rejected(Rejected::BelowFloor { floor }));
+    assert_eq!(first_of(at(7)), 1);
+}
+
+#[test]
+fn ids_go_on_above_the_floor_of_the_registry_group() {
+    let mut world = World::default();
+    let mut publish_above = |floor| {
+        let opening = opening(1).map(|opening| Opening {
+            id_floor: MessageId(floor),
+            ..opening
+        });
+        let command = Publish {
+            opening,
+            ..publish(strand(1), 1)
+        };
+        match world.reply(Command::Publish(command)) {
+            Reply::Published { first, .. } => first,
+            other => panic!("{other:?}"),
+        }
+    };
+    let elsewhere = MessageId::new(700, ShardNumber(9));
+    let first = publish_above(elsewhere.0);
+    assert!(first > elsewhere, "P8: {first} after {elsewhere}");
+    assert_eq!(publish_above(elsewhere.0), first.plus(1));
 }
 
 #[test]

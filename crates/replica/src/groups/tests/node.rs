@@ -9,9 +9,7 @@ use engine::shard;
 use engine::subscription::SubscriptionSettings;
 use engine::table::run::referred_payload;
 use model::run::RunPayload;
-use model::{
-    Epoch, GroupId, Incarnation, KeyHash, NodeId, NodeName, RegionName, ShardNumber, Timestamp,
-};
+use model::{GroupId, Incarnation, KeyHash, NodeId, NodeName, RegionName, ShardNumber, Timestamp};
 use store::{Digest, Identity, MemoryDisk, Pace, Payloads, Start, Store};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -135,7 +133,7 @@ fn publish(data: &str) -> shard::Command {
         topic: Incarnation(1),
         strand: KeyHash([0; 16]),
         keyed: false,
-        epoch: Epoch(0),
+        opening: None,
         count: 1,
         bytes: data.len() as u64,
         payload,

@@ -1,7 +1,7 @@
 use engine::command::Command;
 use engine::shard;
 use model::run::RunPayload;
-use model::{Epoch, Incarnation, KeyHash, Timestamp};
+use model::{Incarnation, KeyHash, Timestamp};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn publish(message: &'static [u8]) -> Command {
         topic: Incarnation(1),
         strand: KeyHash([2; 16]),
         keyed: true,
-        epoch: Epoch(3),
+        opening: None,
         count: 1,
         bytes: message.len() as u64,
         payload: RunPayload::new(&[Bytes::from_static(message)]),

@@ -125,6 +125,9 @@ impl Caller {
             (Caller::Publish(answer), Returned::Refused(why)) => {
                 answer.send(Err(PublishError::Refused(why)))
             }
+            (Caller::Publish(answer), Returned::Moved { shard, epoch }) => {
+                answer.send(Err(PublishError::Moved { shard, epoch }))
+            }
             (Caller::Publish(answer), Returned::NotLeading) => answer.send(Err(not_done.into())),
             (Caller::Acknowledge(answer), Returned::Acknowledged(replies)) => {
                 answer.send(Ok(replies));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::dispatch::{AckReply, Delivered, ModifyReply, OpenSession, Refused};
 use model::run::RunPayload;
-use model::{AckId, Incarnation, KeyHash, MessageId, NodeId, SessionId, ShardNumber};
+use model::{AckId, Epoch, Incarnation, KeyHash, MessageId, NodeId, SessionId, ShardNumber};
 use proto::cluster::LinkPart;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,11 @@ pub(in crate::shard) enum Reply {
 pub(in crate::shard) enum Returned {
     Published(MessageId),
     Refused(Refused),
+    /// Nothing was done: another shard owns the key.
+    Moved {
+        shard: ShardNumber,
+        epoch: Epoch,
+    },
     Acknowledged(Vec<AckReply>),
     Modified(Vec<ModifyReply>),
     /// Nothing was done: the callee does not lead the shard.
@@ -201,6 +206,7 @@ impl From<Published> for Returned {
         match published {
             Ok(first) => Returned::Published(first),
             Err(PublishError::Refused(why)) => Returned::Refused(why),
+            Err(PublishError::Moved { shard, epoch }) => Returned::Moved { shard, epoch },
             Err(PublishError::Unavailable(why)) if why.unknown => Returned::Unknown,
             Err(PublishError::Unavailable(_)) => Returned::NotLeading,
         }

@@ -35,6 +35,9 @@ impl Shell<'_> {
             Some((forward, result)) = self.dispatched.next() => {
                 inputs.push(Input::Forwarded { forward, result });
             }
+            Some((question, reply)) = self.questions.next() => {
+                inputs.push(Input::RegistryAnswered { question, reply });
+            }
             Ok(room) = around.forwards.reserve(), if !self.letters.is_empty() => {
                 room.send(self.letters.pop_front().expect("it was not empty"));
             }

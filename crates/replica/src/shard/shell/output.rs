@@ -3,6 +3,7 @@
 use engine::command::{Command, Proposal};
 use engine::dispatch::{Output, ProposalId};
 use engine::shard;
+use futures::FutureExt;
 use model::Timestamp;
 use tokio::sync::oneshot;
 
@@ -14,6 +15,15 @@ impl Shell<'_> {
     pub(super) async fn carry_out(&mut self, output: Output) {
         match output {
             Output::Propose { proposal, commands } => self.propose(proposal, commands).await,
+            Output::AskRegistry {
+                question,
+                registry,
+                command,
+            } => {
+                let asked = self.around.registry.ask(registry, command);
+                let answered = asked.map(move |reply| (question, reply));
+                self.questions.push(answered.boxed());
+            }
             Output::Published { request, reply } => self.callers.published(request, reply),
             Output::Acknowledged { request, replies } => {
                 self.callers.acknowledged(request, replies);

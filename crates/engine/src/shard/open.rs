@@ -1,0 +1,52 @@
+//! Whether a strand takes a publish: only while its row is open at an epoch that a registry group
+//! has given to this shard.
+
+use model::{Epoch, sabotage};
+
+use super::{Opening, Publish, Rejected, read};
+use crate::Fault;
+use crate::kv::Overlay;
+use crate::table::strand::Strand;
+
+/// The epoch at which the strand of a publish is open once the publish is stored; zero without a
+/// key.
+pub(super) fn epoch_of(
+    overlay: &Overlay<'_>,
+    publish: &Publish,
+    strand: Option<&Strand>,
+) -> Result<Result<Epoch, Rejected>, Fault> {
+    if !publish.keyed {
+        return Ok(Ok(Epoch(0)));
+    }
+    match (strand, &publish.opening) {
+        (Some(strand), opening) => Ok(of_strand(strand, opening.as_ref())),
+        (None, Some(opening)) => of_new_strand(overlay, opening),
+        (None, None) if sabotage!("publish-without-a-claim") => Ok(Ok(Epoch(1))),
+        (None, None) => Ok(Err(Rejected::Unclaimed)),
+    }
+}
+
+/// A newer epoch is adopted, and opens a sealed strand: the registry gives one to this shard only
+/// while the key is pinned here.
+fn of_strand(strand: &Strand, opening: Option<&Opening>) -> Result<Epoch, Rejected> {
+    let current = strand.epoch;
+    match opening.map(|opening| opening.epoch) {
+        Some(epoch) if epoch > current => Ok(epoch),
+        Some(epoch) if epoch < current && !sabotage!("old-owner-publishes") => {
+            Err(Rejected::EpochFenced { current })
+        }
+        _ if strand.sealed => Err(Rejected::Sealed { at: current }),
+        _ => Ok(current),
+    }
+}
+
+fn of_new_strand(
+    overlay: &Overlay<'_>,
+    opening: &Opening,
+) -> Result<Result<Epoch, Rejected>, Fault> {
+    let floor = read::epoch_floor(overlay, opening.registry)?;
+    match opening.epoch > floor || sabotage!("epoch-floor-is-forgotten") {
+        true => Ok(Ok(opening.epoch)),
+        false => Ok(Err(Rejected::BelowFloor { floor })),
+    }
+}

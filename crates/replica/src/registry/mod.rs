@@ -1,0 +1,119 @@
+//! The way to the registry groups, which know the owner of each key.
+//!
+//! - [`service`]: how other nodes ask the groups that this one leads.
+
+mod service;
+
+use std::time::Duration;
+
+use engine::command::{Command, Outcome, Proposal};
+use engine::control;
+use engine::registry::{self, Reply};
+use model::{GroupId, NodeId, RegistryNumber};
+use proto::cluster::RegistryRequest;
+use proto::cluster::registry_client::RegistryClient as Remote;
+use proto::cluster::registry_server::RegistryServer;
+use service::RegistryService;
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::groups::Groups;
+use crate::peer::{Peers, Use};
+use crate::raft::Core;
+
+/// How long another node may take before the next one is asked.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// The registry groups, as shards ask them. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct RegistryClient {
+    groups: Groups,
+    /// The control group, which knows where the registry groups are.
+    control: Core,
+    peers: Peers,
+    clock: Clock,
+}
+
+impl RegistryClient {
+    /// A client of the registry groups here and at these peers.
+    pub(crate) fn new(groups: Groups, control: Core, peers: Peers, clock: Clock) -> Self {
+        RegistryClient {
+            groups,
+            control,
+            peers,
+            clock,
+        }
+    }
+
+    /// What other nodes may ask of the groups that this one leads.
+    pub(crate) fn service(&self) -> RegistryServer<RegistryService> {
+        RegistryService::server(self.groups.clone(), self.clock)
+    }
+
+    /// Has a group carry out a command. `None` when nobody knows whether it did, or when it did
+    /// not.
+    pub(crate) fn ask(
+        &self,
+        registry: RegistryNumber,
+        command: registry::Command,
+    ) -> impl Future<Output = Option<Reply>> + Send + use<> {
+        let client = self.clone();
+        let entry = Proposal {
+            at: self.clock.wall(),
+            commands: vec![Command::Registry(command)],
+        };
+        async move { client.answer(registry, entry).await }
+    }
+
+    async fn answer(&self, registry: RegistryNumber, entry: Proposal) -> Option<Reply> {
+        let group = GroupId::Registry(registry);
+        let leader = match self.groups.get(group) {
+            Some(core) if core.leader() == Some(self.groups.node()) => {
+                return propose(&core, entry).await;
+            }
+            Some(core) => core.leader(),
+            None => None,
+        };
+        let bytes = entry.encode();
+        let voters = control::read::placement(self.control.view(), group).ok()?;
+        let voters = voters.into_iter().flat_map(|placement| placement.voters);
+        let here = self.groups.node();
+        for node in leader
+            .into_iter()
+            .chain(voters)
+            .filter(|node| *node != here)
+        {
+            // Whoever does not lead the group refuses. One that does not answer may have carried
+            // the command out, and that does no harm.
+            let asked = timeout(ANSWER_MAX, self.ask_node(node, registry, bytes.clone()));
+            if let Ok(Some(reply)) = asked.await {
+                return Some(reply);
+            }
+        }
+        None
+    }
+
+    async fn ask_node(
+        &self,
+        node: NodeId,
+        registry: RegistryNumber,
+        entry: Vec<u8>,
+    ) -> Option<Reply> {
+        let channel = self.peers.channel(node, Use::Calls).ok()?;
+        let request = RegistryRequest {
+            registry: u32::from(registry.0),
+            entry: entry.into(),
+        };
+        let answer = Remote::new(channel).ask(request).await.ok()?;
+        Reply::decode(&answer.into_inner().reply)
+    }
+}
+
+/// Has a group carry out the one command of an entry, if this node leads it.
+async fn propose(core: &Core, entry: Proposal) -> Option<Reply> {
+    let committed = core.propose(None, entry).await.await.ok()?;
+    match committed.outcomes.into_iter().next() {
+        Some(Outcome::Registry(reply)) => Some(reply),
+        other => unreachable!("{other:?} is no answer of a registry group"),
+    }
+}
