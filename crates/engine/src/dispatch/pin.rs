@@ -77,6 +77,7 @@ impl Leader {
                     let opening = Opening {
                         registry,
                         epoch: pin.epoch,
+                        since: pin.since,
                         id_floor: reply.id_floor,
                     };
                     for request in self.claims.take(&key) {

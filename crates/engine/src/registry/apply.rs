@@ -21,6 +21,7 @@ pub fn apply(overlay: &mut Overlay<'_>, command: &Command) -> Result<Reply, Faul
     overlay.put(&CountersKey, &counters);
     Ok(Reply {
         pins,
+        as_of: counters.epoch,
         id_floor: counters.id_floor,
     })
 }

@@ -31,9 +31,11 @@ impl Claim {
             let pin = match pin {
                 Some(pin) if pin.shard != self.shard => pin,
                 own => {
+                    let epoch = counters.next_epoch();
                     let pin = Pin {
                         shard: self.shard,
-                        epoch: counters.next_epoch(),
+                        epoch,
+                        since: own.map_or(epoch, |pin| pin.since),
                         moved: own.and_then(|pin| pin.moved),
                     };
                     overlay.put(key, &pin);

@@ -1,6 +1,6 @@
 //! The commands of a registry group and their answer.
 
-use model::MessageId;
+use model::{Epoch, MessageId};
 use serde::{Deserialize, Serialize};
 
 use super::{Claim, MovePins, Pin, Release};
@@ -25,6 +25,9 @@ pub enum Command {
 pub struct Reply {
     /// For each key that the command names, in the same order: its pin now, if it has one.
     pub pins: Vec<Option<Pin>>,
+    /// The newest epoch of the group. An answer says nothing of a strand that is open at a later
+    /// one: it is older than that.
+    pub as_of: Epoch,
     /// A shard that opens a strand of this group goes on above this id: messages of the key that
     /// it never heard of may have had ids up to it.
     pub id_floor: MessageId,

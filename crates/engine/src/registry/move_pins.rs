@@ -36,18 +36,26 @@ impl MovePins {
         let mut pins = Vec::with_capacity(self.moves.len());
         for wanted in &self.moves {
             let mut pin = overlay.row::<Pin>(&wanted.key)?;
-            if pin.is_some_and(|pin| pin.epoch == wanted.from) {
+            if let Some(before) = pin.filter(|pin| pin.epoch == wanted.from) {
                 counters.raise_floor(wanted.last);
-                let moved = Pin {
-                    shard: wanted.to,
-                    epoch: counters.next_epoch(),
-                    moved: wanted.moved,
-                };
+                let moved = wanted.carry_out(&before, counters.next_epoch());
                 overlay.put(&wanted.key, &moved);
                 pin = Some(moved);
             }
             pins.push(pin);
         }
         Ok(pins)
+    }
+}
+
+impl PinMove {
+    fn carry_out(&self, before: &Pin, epoch: Epoch) -> Pin {
+        let is_undone = self.to == before.shard;
+        Pin {
+            shard: self.to,
+            epoch,
+            since: if is_undone { before.since } else { epoch },
+            moved: self.moved,
+        }
     }
 }

@@ -23,10 +23,11 @@ fn key(number: u8) -> StrandKey {
     }
 }
 
-fn pin(shard: ShardNumber, epoch: u64) -> Option<Pin> {
+fn pin(shard: ShardNumber, since: u64, epoch: u64) -> Option<Pin> {
     Some(Pin {
         shard,
         epoch: Epoch(epoch),
+        since: Epoch(since),
         moved: None,
     })
 }
@@ -89,11 +90,11 @@ fn the_first_claim_wins_and_its_owner_gets_fresh_epochs() {
     let mut world = World::default();
     assert_eq!(
         world.claim(HERE, &[1, 2]),
-        [pin(HERE, 1), pin(HERE, 2)],
+        [pin(HERE, 1, 1), pin(HERE, 2, 2)],
         "each key has an epoch of its own"
     );
-    assert_eq!(world.claim(THERE, &[1, 3]), [pin(HERE, 1), pin(THERE, 3)]);
-    assert_eq!(world.claim(HERE, &[1]), [pin(HERE, 4)]);
+    assert_eq!(world.claim(THERE, &[1, 3]), [pin(HERE, 1, 1), pin(THERE, 3, 3)]);
+    assert_eq!(world.claim(HERE, &[1]), [pin(HERE, 1, 4)]);
 }
 
 #[test]
@@ -102,16 +103,16 @@ fn a_release_compares_epochs_and_leaves_its_last_id_as_the_floor() {
     world.claim(HERE, &[1]);
     world.claim(HERE, &[1]);
     let refused = world.release(HERE, 1, Some(900));
-    assert_eq!((refused.pins, refused.id_floor.0), (vec![pin(HERE, 2)], 0));
+    assert_eq!((refused.pins, refused.id_floor.0), (vec![pin(HERE, 1, 2)], 0));
     let released = world.release(HERE, 2, Some(900));
     assert_eq!((released.pins, released.id_floor.0), (vec![None], 900));
     assert_eq!(
         world.claim(THERE, &[1]),
-        [pin(THERE, 3)],
+        [pin(THERE, 3, 3)],
         "epochs are never given out again"
     );
     let late = world.release(HERE, 2, Some(900));
-    assert_eq!(late.pins, [pin(THERE, 3)], "a repeated release is late");
+    assert_eq!(late.pins, [pin(THERE, 3, 3)], "a repeated release is late");
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_moved_pin_names_its_copy_until_it_is_released_with_a_last_id() {
     let there = |epoch| {
         Some(Pin {
             moved: Some(MOVE),
-            ..pin(THERE, epoch).unwrap()
+            ..pin(THERE, 2, epoch).unwrap()
         })
     };
     assert_eq!((moved.pins, moved.id_floor.0), (vec![there(2)], 500));
@@ -137,15 +138,15 @@ fn a_moved_pin_names_its_copy_until_it_is_released_with_a_last_id() {
 fn an_undo_gives_the_old_owner_a_new_epoch_and_the_move_comes_too_late() {
     let mut world = World::default();
     world.claim(HERE, &[1]);
-    assert_eq!(world.bind(1, HERE, None, 9).pins, [pin(HERE, 2)]);
-    assert_eq!(world.bind(1, THERE, Some(MOVE), 9).pins, [pin(HERE, 2)]);
+    assert_eq!(world.bind(1, HERE, None, 9).pins, [pin(HERE, 1, 2)]);
+    assert_eq!(world.bind(1, THERE, Some(MOVE), 9).pins, [pin(HERE, 1, 2)]);
 }
 
 #[test]
 fn a_pin_without_a_strand_is_swept_at_its_epoch_only() {
     let mut world = World::default();
     world.claim(HERE, &[1]);
-    assert_eq!(world.release(THERE, 1, None).pins, [pin(HERE, 1)]);
+    assert_eq!(world.release(THERE, 1, None).pins, [pin(HERE, 1, 1)]);
     assert_eq!(world.release(HERE, 1, None).pins, [None]);
     assert_eq!(world.view.rows_of::<Pin>(), 0);
 }

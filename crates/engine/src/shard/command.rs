@@ -63,6 +63,8 @@ pub struct Opening {
     pub registry: RegistryNumber,
     /// The pin's epoch.
     pub epoch: Epoch,
+    /// As in [`crate::registry::Pin::since`].
+    pub since: Epoch,
     /// The shard goes on above this id: the key may have had messages up to it elsewhere.
     pub id_floor: MessageId,
 }

@@ -30,14 +30,22 @@ pub(super) fn epoch_of(
 /// while the key is pinned here.
 fn of_strand(strand: &Strand, opening: Option<&Opening>) -> Result<Epoch, Rejected> {
     let current = strand.epoch;
-    match opening.map(|opening| opening.epoch) {
-        Some(epoch) if epoch > current => Ok(epoch),
-        Some(epoch) if epoch < current && !sabotage!("old-owner-publishes") => {
+    match opening {
+        Some(opening) if opening.epoch > current && !is_outlived(strand, opening) => {
+            Ok(opening.epoch)
+        }
+        Some(opening) if opening.epoch < current && !sabotage!("old-owner-publishes") => {
             Err(Rejected::EpochFenced { current })
         }
         _ if strand.sealed => Err(Rejected::Sealed { at: current }),
         _ => Ok(current),
     }
+}
+
+/// Whether the strand was sealed before this shard got the key that it has now. The key was
+/// elsewhere meanwhile, and what is left here of it is only to be dropped.
+fn is_outlived(strand: &Strand, opening: &Opening) -> bool {
+    strand.sealed && strand.epoch < opening.since && !sabotage!("outlived-strand-reopens")
 }
 
 fn of_new_strand(

@@ -25,6 +25,7 @@ pub(crate) fn opening(epoch: &str, floor: &str) -> Option<Opening> {
     Some(Opening {
         registry: RegistryNumber(1),
         epoch: Epoch(number(epoch)),
+        since: Epoch(1),
         id_floor: message(floor),
     })
 }

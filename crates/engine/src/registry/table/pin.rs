@@ -13,6 +13,9 @@ pub struct Pin {
     pub shard: ShardNumber,
     /// Which writing of the pin this is: grows with each, over all pins of the group.
     pub epoch: Epoch,
+    /// The epoch at which the owner got the key: by the first claim, or by a move. What is sealed
+    /// at the owner since before then is of an earlier time, and never opens again.
+    pub since: Epoch,
     /// The move that brought the key to its owner, if one did: the owner has a copy of the strand
     /// under this name, until it activates it.
     pub moved: Option<MoveId>,

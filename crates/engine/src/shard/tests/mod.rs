@@ -216,6 +216,7 @@ fn opening(epoch: u64) -> Option<Opening> {
     Some(Opening {
         registry: REGISTRY,
         epoch: Epoch(epoch),
+        since: Epoch(1),
         id_floor: MessageId::ZERO,
     })
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
+use crate::kv::ViewExt;
 use crate::table::run::Run;
+use crate::table::strand::{Strand, StrandKey};
 
 fn first_of(reply: Reply) -> u64 {
     match reply {
@@ -91,6 +93,36 @@ fn a_strand_opens_only_above_the_epochs_of_those_that_went() {
     };
     assert_eq!(at(6), Reply::Rejected(Rejected::BelowFloor { floor }));
     assert_eq!(first_of(at(7)), 1);
+}
+
+#[test]
+fn a_sealed_strand_reopens_only_while_its_shard_has_kept_the_key() {
+    let mut world = World::default();
+    world.attach(9, settings(true, false));
+    world.publish(strand(1), 1);
+    let key = StrandKey {
+        topic: TOPIC,
+        strand: strand(1),
+    };
+    let mut overlay = Overlay::new(&world.view);
+    let open = overlay.row::<Strand>(&key).unwrap().unwrap();
+    let sealed = true;
+    overlay.put(&key, &Strand { sealed, ..open });
+    let writes = overlay.into_writes();
+    world.view.commit(writes);
+    let mut at = |epoch, since| {
+        let since = Epoch(since);
+        let opening = opening(epoch).map(|opening| Opening { since, ..opening });
+        let command = Publish {
+            opening,
+            ..publish(strand(1), 1)
+        };
+        world.reply(Command::Publish(command))
+    };
+    let sealed = Reply::Rejected(Rejected::Sealed { at: Epoch(1) });
+    assert_eq!(at(1, 1), sealed, "a seal is final for its epoch");
+    assert_eq!(at(3, 3), sealed, "the key was elsewhere meanwhile");
+    assert_eq!(first_of(at(3, 1)), 2);
 }
 
 #[test]
