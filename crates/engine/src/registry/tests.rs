@@ -93,7 +93,10 @@ fn the_first_claim_wins_and_its_owner_gets_fresh_epochs() {
         [pin(HERE, 1, 1), pin(HERE, 2, 2)],
         "each key has an epoch of its own"
     );
-    assert_eq!(world.claim(THERE, &[1, 3]), [pin(HERE, 1, 1), pin(THERE, 3, 3)]);
+    assert_eq!(
+        world.claim(THERE, &[1, 3]),
+        [pin(HERE, 1, 1), pin(THERE, 3, 3)]
+    );
     assert_eq!(world.claim(HERE, &[1]), [pin(HERE, 1, 4)]);
 }
 
@@ -103,7 +106,10 @@ fn a_release_compares_epochs_and_leaves_its_last_id_as_the_floor() {
     world.claim(HERE, &[1]);
     world.claim(HERE, &[1]);
     let refused = world.release(HERE, 1, Some(900));
-    assert_eq!((refused.pins, refused.id_floor.0), (vec![pin(HERE, 1, 2)], 0));
+    assert_eq!(
+        (refused.pins, refused.id_floor.0),
+        (vec![pin(HERE, 1, 2)], 0)
+    );
     let released = world.release(HERE, 2, Some(900));
     assert_eq!((released.pins, released.id_floor.0), (vec![None], 900));
     assert_eq!(

@@ -3,7 +3,7 @@
 //! `ORDERLY_MODEL_SEEDS` says how many histories are played, `ORDERLY_MODEL_FIRST` with which seed
 //! to begin. A failure prints its seed and the last steps.
 
-#[path = "../dispatch/bench.rs"]
+#[path = "../dispatch/bench/mod.rs"]
 #[expect(dead_code, reason = "the scenarios use all of it")]
 mod bench;
 mod chance;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
 use crate::kv::ViewExt;
+use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
 use crate::table::run::Run;
 use crate::table::strand::{Strand, StrandKey};
 

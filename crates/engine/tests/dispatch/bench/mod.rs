@@ -1,5 +1,10 @@
 //! One shard in memory with its leader, and clients that say and hear what clients would.
 
+mod registry;
+mod words;
+
+pub(crate) use words::{data, key, message};
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -11,15 +16,14 @@ use engine::dispatch::{
 };
 use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
-use engine::registry::{self, Registries};
+use engine::registry::{Command as RegistryCommand, Registries};
 use engine::shard::{self, At, Attach, Backlog, Command, Detach, Outcome};
 use engine::subscription::SubscriptionSettings;
 use engine::table::lane::Lane;
 use engine::table::run::PayloadAt;
 use model::run::RunPayload;
 use model::{
-    AckId, ClientId, Incarnation, KeyHash, MessageId, NodeId, SessionId, ShardNumber, Term,
-    Timestamp,
+    AckId, ClientId, Incarnation, MessageId, NodeId, SessionId, ShardNumber, Term, Timestamp,
 };
 
 pub(crate) const SHARD: ShardNumber = ShardNumber(1);
@@ -80,7 +84,7 @@ pub(crate) struct Bench {
     untold: VecDeque<(ProposalId, Vec<Outcome>)>,
     /// The state of the one registry group, and what it is asked.
     registry: MemoryView,
-    pub(crate) questions: VecDeque<(QuestionId, registry::Command)>,
+    pub(crate) questions: VecDeque<(QuestionId, RegistryCommand)>,
     /// Questions are answered at once, unless a scenario holds them up.
     pub(crate) hold_registry: bool,
     /// Entries are applied at once, unless a scenario holds them up.
@@ -111,25 +115,6 @@ pub(crate) fn settings(ordered: bool) -> SubscriptionSettings {
         dead_letter: None,
         retry: None,
     }
-}
-
-pub(crate) fn key(name: &str) -> KeyHash {
-    let mut hash = [0; 16];
-    hash[..name.len()].copy_from_slice(name.as_bytes());
-    KeyHash(hash)
-}
-
-/// An encoded message that has only data.
-pub(crate) fn message(data: &str) -> Bytes {
-    let mut out = vec![0x0a, data.len() as u8];
-    out.extend_from_slice(data.as_bytes());
-    out.into()
-}
-
-/// The data of an encoded message made by [`message`].
-pub(crate) fn data(message: &Bytes) -> String {
-    let length = usize::from(message[1]);
-    String::from_utf8(message[2..2 + length].to_vec()).unwrap()
 }
 
 impl Bench {
@@ -466,32 +451,6 @@ impl Bench {
             self.step(Input::Tick);
         }
         due
-    }
-
-    /// Lets the registry group answer the oldest question.
-    pub(crate) fn answer_question(&mut self) -> bool {
-        let Some((question, command)) = self.questions.pop_front() else {
-            return false;
-        };
-        let reply = Some(self.registry(&command));
-        self.input(Input::RegistryAnswered { question, reply });
-        true
-    }
-
-    /// The oldest question is lost on its way, or its answer is.
-    pub(crate) fn lose_question(&mut self) {
-        let (question, _) = self.questions.pop_front().expect("there is a question");
-        let reply = None;
-        self.input(Input::RegistryAnswered { question, reply });
-    }
-
-    /// Applies a command to the registry group.
-    pub(crate) fn registry(&mut self, command: &registry::Command) -> registry::Reply {
-        let mut overlay = Overlay::new(&self.registry);
-        let reply = registry::apply(&mut overlay, command).unwrap();
-        let writes = overlay.into_writes();
-        self.registry.commit(writes);
-        reply
     }
 
     /// Applies what was proposed, and tells the leader.
