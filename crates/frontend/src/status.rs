@@ -190,7 +190,9 @@ impl From<ResolveError> for Failure {
     fn from(why: ResolveError) -> Self {
         match why {
             ResolveError::NotFound(_) => Failure::new(Code::NotFound, why),
-            ResolveError::Detached(_) => Failure::new(Code::FailedPrecondition, why),
+            ResolveError::Detached(_) | ResolveError::NotInTransit(_) => {
+                Failure::new(Code::FailedPrecondition, why)
+            }
             ResolveError::Ended(_) => Unavailable::StreamClosed.into(),
             ResolveError::Fault(fault) => fault.into(),
         }
@@ -201,6 +203,8 @@ impl From<PublishError> for Failure {
     fn from(why: PublishError) -> Self {
         match why {
             PublishError::NotFound(_) => Failure::new(Code::NotFound, why),
+            PublishError::NotInTransit(_) => Failure::new(Code::FailedPrecondition, why),
+            PublishError::NoRoute(_) => Failure::new(Code::Unavailable, why),
             PublishError::Fault(fault) => fault.into(),
             PublishError::Shard(ShardError::Refused(refused)) => refused_publish(refused),
             PublishError::Shard(why @ ShardError::Moved { .. }) => {

@@ -155,6 +155,8 @@ pub const LINK_FRAME_BYTES: usize = 1024 * 1024;
 pub const LINK_FRAME_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Frames that wait for the transport. More than one keeps it busy.
 pub const LINK_FRAMES_WAITING_MAX: usize = 4;
+/// Keys of which a node remembers where they are pinned, if that is not where a new key would go.
+pub const PIN_CACHE_MAX: usize = 65_536;
 /// How often each end of a link gives a sign of life.
 pub const LINK_BEAT_EVERY: Duration = Duration::from_millis(500);
 /// A link on which nothing was heard for this long is broken: its calls are answered with unknown,

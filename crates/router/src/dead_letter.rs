@@ -38,8 +38,11 @@ async fn forward(router: &Router, request: ForwardRequest) {
         .await;
     let result = match published {
         Ok(_) => Forwarded::Stored,
-        Err(PublishError::NotFound(_)) => Forwarded::NoTopic,
-        Err(PublishError::Shard(_) | PublishError::Fault(_)) => Forwarded::Unknown,
+        // Where it may not go it stays, as where its topic is gone.
+        Err(PublishError::NotFound(_) | PublishError::NotInTransit(_)) => Forwarded::NoTopic,
+        Err(PublishError::Shard(_) | PublishError::NoRoute(_) | PublishError::Fault(_)) => {
+            Forwarded::Unknown
+        }
     };
     // The shard's leader may have changed: the next one hands the message over again.
     let _ = request.answer.send(result);

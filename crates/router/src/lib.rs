@@ -7,17 +7,22 @@
 pub mod acknowledge;
 pub mod credit;
 mod dead_letter;
+mod pins;
 pub mod publish;
 mod resolve;
+mod routes;
 pub mod session;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 
 use model::{ClusterSecret, NodeId};
 use replica::shard::ForwardRequest;
 use replica::{ControlClient, Shards};
 use tokio::sync::mpsc;
+
+use pins::Pins;
+use routes::KnownRoutes;
 
 pub use publish::PublishError;
 /// Why a shard did not store a publish, and why a group does not answer.
@@ -37,7 +42,9 @@ struct Inner {
     control: ControlClient,
     shards: Shards,
     sessions: AtomicU64,
-    unkeyed: AtomicUsize,
+    unkeyed: AtomicU64,
+    pins: Pins,
+    routes: KnownRoutes,
 }
 
 impl Router {
@@ -60,7 +67,9 @@ impl Router {
                 control,
                 shards,
                 sessions: AtomicU64::new(first_session),
-                unkeyed: AtomicUsize::new(0),
+                unkeyed: AtomicU64::new(0),
+                pins: Pins::default(),
+                routes: KnownRoutes::default(),
             }),
         }
     }

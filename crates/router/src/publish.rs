@@ -1,15 +1,27 @@
 //! A publish on its way to a shard.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use engine::Fault;
+use engine::control::Topic;
+use engine::route::{NoRoute, NotInTransit, Spread};
+use model::limits::CALL_WAIT_MAX;
 use model::run::RunPayload;
-use model::{KeyHash, MessageId, TopicName};
-use replica::ShardClient;
+use model::{KeyHash, MessageId, ShardNumber, TopicName};
 use thiserror::Error;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::{Router, ShardError, Unavailable};
+
+/// Nodes that a publish is carried to before it starts again: where the key should be, and where
+/// that node says it is.
+const HOPS_MAX: usize = 2;
+/// The first pause before it starts again, while a key changes its owner; each later one is twice
+/// as long.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// The longest of these pauses.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// Why a publish was not answered with ids.
 #[derive(Debug, Error)]
@@ -17,12 +29,26 @@ pub enum PublishError {
     /// *Refused*: there is no such topic.
     #[error("Resource not found (resource={}).", .0.id())]
     NotFound(TopicName),
+    /// *Refused*: the topic's messages must not pass through this region.
+    #[error(transparent)]
+    NotInTransit(#[from] NotInTransit),
+    /// *Retry*: no shard may take the topic's messages yet.
+    #[error(transparent)]
+    NoRoute(#[from] NoRoute),
     /// *Refused*, or *unknown*, as the cause says.
     #[error(transparent)]
     Shard(#[from] replica::shard::PublishError),
     /// The catalogue can't be read.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+/// The messages of one request.
+struct Publish {
+    strand: KeyHash,
+    keyed: bool,
+    payload: RunPayload,
+    deadline: Option<Instant>,
 }
 
 impl Router {
@@ -40,36 +66,74 @@ impl Router {
     ) -> Result<MessageId, PublishError> {
         let found = self.topic(topic)?;
         let topic = found.ok_or_else(|| PublishError::NotFound(topic.clone()))?;
-        let strand = self.inner.secret.key_hash(topic, ordering_key);
-        let keyed = !ordering_key.is_empty();
-        let shard = match keyed {
-            true => self.shard_of(strand),
-            false => self.shard_of_unkeyed(),
+        self.admit(&topic)??;
+        let publish = Publish {
+            strand: self.inner.secret.key_hash(topic.incarnation, ordering_key),
+            keyed: !ordering_key.is_empty(),
+            payload,
+            deadline,
         };
-        let unavailable = ShardError::Unavailable(Unavailable { unknown: false });
-        let shard = shard.ok_or(unavailable)?;
-        let published = shard
-            .publish(topic, strand, keyed, payload.clone(), deadline)
-            .await;
-        let Err(ShardError::Moved { shard, .. }) = published else {
-            return Ok(published?);
-        };
-        let owner = self.shards().client(shard).ok_or(unavailable)?;
-        let published = owner.publish(topic, strand, keyed, payload, deadline).await;
-        Ok(published?)
+        self.carry(&topic, &publish).await
     }
 
-    /// The shard of a key: spread by hash over the shards, the same for each message of the key.
-    fn shard_of(&self, strand: KeyHash) -> Option<ShardClient> {
-        let shards = self.shards().all();
-        let hash = u128::from_be_bytes(strand.0) % (shards.len() as u128).max(1);
-        shards.values().nth(hash as usize).cloned()
+    /// Carries a publish to the owner of its key; again while that changes, until the deadline.
+    async fn carry(&self, topic: &Topic, publish: &Publish) -> Result<MessageId, PublishError> {
+        let until = publish.deadline;
+        let until = until.unwrap_or_else(|| Instant::now() + CALL_WAIT_MAX);
+        let mut pause = PAUSE_MIN;
+        loop {
+            let mut shard = self.first_shard(topic, publish)?;
+            for _ in 0..HOPS_MAX {
+                match self.publish_at(shard, topic, publish).await {
+                    Err(ShardError::Moved {
+                        shard: owner,
+                        epoch,
+                    }) => {
+                        self.inner.pins.learn(publish.strand, owner, epoch);
+                        shard = owner;
+                    }
+                    answer => return Ok(answer?),
+                }
+            }
+            if Instant::now() + pause >= until {
+                return Err(ShardError::Unavailable(Unavailable { unknown: false }).into());
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
     }
 
+    /// Where a publish goes first: where its key was found before, or where a new one belongs.
     /// Messages without a key have no order: the shards take turns.
-    fn shard_of_unkeyed(&self) -> Option<ShardClient> {
-        let shards = self.shards().all();
-        let turn = self.inner.unkeyed.fetch_add(1, Ordering::Relaxed);
-        shards.values().nth(turn % shards.len().max(1)).cloned()
+    fn first_shard(&self, topic: &Topic, publish: &Publish) -> Result<ShardNumber, PublishError> {
+        let spread = match publish.keyed {
+            true => Spread::Key(publish.strand),
+            false => Spread::Turn(self.inner.unkeyed.fetch_add(1, Ordering::Relaxed)),
+        };
+        let found = publish.keyed.then(|| self.inner.pins.find(publish.strand));
+        match found.flatten() {
+            Some(shard) => Ok(shard),
+            None => Ok(self.route(topic, spread)??),
+        }
+    }
+
+    async fn publish_at(
+        &self,
+        shard: ShardNumber,
+        topic: &Topic,
+        publish: &Publish,
+    ) -> Result<MessageId, ShardError> {
+        let shard = self.shards().client(shard);
+        let shard = shard.ok_or(Unavailable { unknown: false })?;
+        let payload = publish.payload.clone();
+        shard
+            .publish(
+                topic.incarnation,
+                publish.strand,
+                publish.keyed,
+                payload,
+                publish.deadline,
+            )
+            .await
     }
 }

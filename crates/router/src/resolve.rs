@@ -1,8 +1,9 @@
 //! Names become incarnations, by this node's copy of the catalogue.
 
 use engine::Fault;
-use engine::control::{Subscription, read};
-use model::{Incarnation, SubscriptionName, TopicName};
+use engine::control::{Subscription, Topic, read};
+use engine::route::NotInTransit;
+use model::{SubscriptionName, TopicName};
 use thiserror::Error;
 
 use crate::Router;
@@ -16,6 +17,9 @@ pub enum ResolveError {
     /// It was detached from its topic, for ever.
     #[error("Subscription {0} is detached from its topic: delete it and create another.")]
     Detached(SubscriptionName),
+    /// The topic's messages must not pass through this region.
+    #[error(transparent)]
+    NotInTransit(#[from] NotInTransit),
     /// *Retry*: a session ended, and the subscription is as it was.
     #[error("the session of subscription {0} ended")]
     Ended(SubscriptionName),
@@ -25,13 +29,12 @@ pub enum ResolveError {
 }
 
 impl Router {
-    /// The topic's present incarnation, if there is one.
+    /// The topic as it is now, if there is one.
     ///
     /// # Errors
     /// [`Fault`] when the catalogue can't be read.
-    pub(crate) fn topic(&self, name: &TopicName) -> Result<Option<Incarnation>, Fault> {
-        let found = read::topic(self.control().view(), name)?;
-        Ok(found.map(|topic| topic.incarnation))
+    pub(crate) fn topic(&self, name: &TopicName) -> Result<Option<Topic>, Fault> {
+        read::topic(self.control().view(), name)
     }
 
     /// The subscription, if it can be pulled from.

@@ -222,6 +222,11 @@ impl Router {
         open: Open,
     ) -> Result<(Session, SubscriptionSettings), ResolveError> {
         let subscription = self.subscription(name)?;
+        if let Some(topic) = &subscription.topic_name
+            && let Some(topic) = self.topic(topic)?
+        {
+            self.admit(&topic)??;
+        }
         let settings = subscription.settings;
         let at_each = OpenSession {
             session: self.session_id(),

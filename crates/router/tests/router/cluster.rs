@@ -40,7 +40,8 @@ pub(crate) struct Node {
     pub(crate) router: Router,
 }
 
-/// A cluster of so many nodes with two shards, all groups on the first node.
+/// A cluster of so many nodes, all groups on the first one: two shards for topics as they are made
+/// here, and a third for topics that must not leave their region.
 pub(crate) async fn cluster(count: u64) -> Vec<Node> {
     let mut nodes = vec![Node::first().await];
     for id in 2..=count {
@@ -65,7 +66,7 @@ impl Node {
             secret: SECRET,
             cluster: CLUSTER.to_owned(),
             node: new,
-            shards_per_region: 1,
+            shards_per_region: 2,
             registries: 1,
         };
         let founded = Replicas::found(Settings::of_zone(FIRST), &store, Clock::machine(), found);

@@ -11,7 +11,7 @@ use crate::reader::Reader;
 #[tokio::test]
 async fn a_stream_and_a_publisher_outlive_the_move_of_every_leader() {
     let nodes = cluster(3).await;
-    for number in [1, 2] {
+    for number in [1, 2, 3] {
         nodes[0].place(shard(number), &[1, 2]).await;
     }
     let topic = nodes[0].topic("news").await;
@@ -56,12 +56,12 @@ async fn a_shard_that_is_new_is_heard_by_streams_that_are_open() {
     nodes[1].sees(&subscription).await;
     let mut reader = Reader::open(&nodes[1].router, &subscription, 100).await;
     let founders = [FIRST].into();
-    let new = Placement::new(shard(3), region(), SurvivalGoal::Zone, founders);
+    let new = Placement::new(shard(4), region(), SurvivalGoal::Region, founders);
     let placed = nodes[0].change(Command::Place(Place(vec![new]))).await;
     assert_eq!(placed, Reply::Done);
     // Messages without a key take turns, so that some of them go there.
     let mut count = 0;
-    while !reader.ids.values().any(|id| id.shard().0 == 3) {
+    while !reader.ids.values().any(|id| id.shard().0 == 4) {
         let data = count.to_string();
         let published = nodes[1].publish(&topic, "", &data).await;
         published.expect("the cluster is well");
