@@ -194,6 +194,7 @@ impl From<ResolveError> for Failure {
                 Failure::new(Code::FailedPrecondition, why)
             }
             ResolveError::Ended(_) => Unavailable::StreamClosed.into(),
+            ResolveError::Unavailable(why) => why.into(),
             ResolveError::Fault(fault) => fault.into(),
         }
     }

@@ -164,9 +164,13 @@ impl Replicas {
             shards: shards.clone(),
         });
         tasks.spawn(hosts.work());
-        // A later life of the node always has a greater number: the wall clock does for that.
-        let boot = clock.wall().0;
-        let (client, leader) = leader(control.clone(), clock, peers.clone(), boot, stop.ear());
+        let (client, leader) = leader(
+            control.clone(),
+            clock,
+            peers.clone(),
+            lease.clone(),
+            stop.ear(),
+        );
         tasks.spawn(leader);
         let health = Health::new(
             groups.clone(),
@@ -185,16 +189,15 @@ impl Replicas {
         );
         tasks.spawn(catalogue);
         tasks.spawn(cut_logs(settings, groups.clone(), stop.ear()));
-        let control = client;
         tasks.spawn(members::keep(
             groups.clone(),
-            control.clone(),
+            client.clone(),
             peers,
             shards.clone(),
             stop.ear(),
         ));
         Replicas {
-            control,
+            control: client,
             registry,
             shards,
             groups,

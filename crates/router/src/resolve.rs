@@ -6,7 +6,7 @@ use engine::route::NotInTransit;
 use model::{SubscriptionName, TopicName};
 use thiserror::Error;
 
-use crate::Router;
+use crate::{PublishError, Router, ShardError, Unavailable};
 
 /// A subscription can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -23,6 +23,9 @@ pub enum ResolveError {
     /// *Retry*: a session ended, and the subscription is as it was.
     #[error("the session of subscription {0} ended")]
     Ended(SubscriptionName),
+    /// *Retry*: this node does not know whether what it knows is current.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
     /// The catalogue can't be read.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -32,9 +35,10 @@ impl Router {
     /// The topic as it is now, if there is one.
     ///
     /// # Errors
-    /// [`Fault`] when the catalogue can't be read.
-    pub(crate) fn topic(&self, name: &TopicName) -> Result<Option<Topic>, Fault> {
-        read::topic(self.control().view(), name)
+    /// [`PublishError`] when the catalogue can't be read, or may be out of date.
+    pub(crate) fn topic(&self, name: &TopicName) -> Result<Option<Topic>, PublishError> {
+        let catalogue = self.control().current().map_err(ShardError::Unavailable)?;
+        Ok(read::topic(catalogue, name)?)
     }
 
     /// The subscription, if it can be pulled from.
@@ -42,7 +46,7 @@ impl Router {
     /// # Errors
     /// [`ResolveError`].
     pub fn subscription(&self, name: &SubscriptionName) -> Result<Subscription, ResolveError> {
-        match read::subscription(self.control().view(), name)? {
+        match read::subscription(self.control().current()?, name)? {
             None => Err(ResolveError::NotFound(name.clone())),
             Some(found) if found.detached => Err(ResolveError::Detached(name.clone())),
             Some(found) => Ok(found),

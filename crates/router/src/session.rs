@@ -204,10 +204,13 @@ impl Session {
         self.openings.reopen(&client, returned);
     }
 
-    /// Whether the catalogue still has the subscription.
+    /// Whether the catalogue still has the subscription, as far as this node may know.
     fn is_attached(&self) -> bool {
-        let found = self.router.subscription(&self.name);
-        found.is_ok_and(|found| found.incarnation == self.subscription)
+        match self.router.subscription(&self.name) {
+            Ok(found) => found.incarnation == self.subscription,
+            Err(ResolveError::Unavailable(_)) => true,
+            Err(_) => false,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::request::{Answer, Call, Led, Renewal, Request};
 use crate::StartError;
 use crate::Unavailable;
+use crate::catalogue::CatalogueLease;
 use crate::peer::Peers;
 use crate::raft::Core;
 
@@ -27,6 +28,7 @@ pub struct ControlClient {
     /// The leader's task on this node.
     requests: mpsc::Sender<Request>,
     peers: Peers,
+    lease: CatalogueLease,
     node: NodeId,
     /// Which life of the node this is.
     boot: u64,
@@ -37,6 +39,7 @@ impl ControlClient {
         core: Core,
         requests: mpsc::Sender<Request>,
         peers: Peers,
+        lease: CatalogueLease,
         boot: u64,
     ) -> Self {
         ControlClient {
@@ -44,6 +47,7 @@ impl ControlClient {
             requests,
             node: peers.settings().node,
             peers,
+            lease,
             boot,
         }
     }
@@ -96,6 +100,17 @@ impl ControlClient {
             if applied.changed().await.is_err() {
                 return Err(self.core.until_stopped().await.into());
             }
+        }
+    }
+
+    /// The catalogue as this node has it now, which lacks nothing that any node has answered.
+    ///
+    /// # Errors
+    /// [`Unavailable`] while the node has no catalogue lease.
+    pub fn current(&self) -> Result<&StateView, Unavailable> {
+        match self.lease.lasts() {
+            true => Ok(self.core.view()),
+            false => Err(Unavailable::NOT_DONE),
         }
     }
 

@@ -15,6 +15,7 @@ use super::grants::{CATALOGUE_LEASE, Grants};
 use super::planning::Planning;
 use super::request::{Answer, AnswerTo, Call, Renewal, Request, requests};
 use crate::Unavailable;
+use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::peer::Peers;
 use crate::raft::{Committed, Core, Leadership, NotCommitted, Pending, Stopped};
@@ -58,14 +59,16 @@ pub(crate) fn leader(
     core: Core,
     clock: Clock,
     peers: Peers,
-    boot: u64,
+    lease: CatalogueLease,
     stopping: Stopping,
 ) -> (
     ControlClient,
     impl Future<Output = Result<(), Stopped>> + Send,
 ) {
     let (sender, requests) = requests();
-    let client = ControlClient::new(core.clone(), sender, peers, boot);
+    // A later life of the node always has a greater number: the wall clock does for that.
+    let boot = clock.wall().0;
+    let client = ControlClient::new(core.clone(), sender, peers, lease, boot);
     let around = Surroundings {
         core,
         clock,
