@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use engine::control::read;
 use engine::dispatch::{Credit, Delivered, Ended, OpenSession, SessionKind};
 use engine::subscription::SubscriptionSettings;
 use model::{AckId, ClientId, Incarnation, SessionId, ShardNumber, SubscriptionName};
@@ -226,7 +227,7 @@ impl Router {
     ) -> Result<(Session, SubscriptionSettings), ResolveError> {
         let subscription = self.subscription(name)?;
         if let Some(topic) = &subscription.topic_name
-            && let Some(topic) = self.topic(topic)?
+            && let Some(topic) = read::topic(self.control().current()?, topic)?
         {
             self.admit(&topic)??;
         }
