@@ -32,7 +32,7 @@ pub enum Spread {
 
 /// *Retry*: there is no shard yet that may take messages of the topic.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no shard can take messages of topic \"{topic}\" yet")]
+#[error("No shard can take messages of topic {topic} yet. Please try again.")]
 pub struct NoRoute {
     topic: TopicName,
 }

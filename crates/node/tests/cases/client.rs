@@ -24,7 +24,7 @@ const RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// One connection.
 #[derive(Clone)]
 pub(crate) struct Client {
-    publisher: PublisherClient<Channel>,
+    pub(crate) publisher: PublisherClient<Channel>,
     pub(crate) subscriber: SubscriberClient<Channel>,
 }
 

@@ -19,6 +19,7 @@ mod order;
 mod pull_deadlines;
 mod reopened_streams;
 mod rewound_pull;
+mod storage_policy;
 mod stream;
 mod stream_flow;
 mod stream_protocol;
