@@ -1,6 +1,7 @@
 //! The publishers and consumers of an audit. They do what careful users do: one publish of a key at
 //! a time, the same again after an answer that says nothing, and another node when theirs is gone.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -278,6 +279,7 @@ async fn stream(
     let responses = client.streaming_pull(requests(first)).await?;
     let mut responses = responses.into_inner();
     let number = shared.ledger.stream();
+    let mut acks = JoinSet::new();
     while let Some(response) = responses.message().await? {
         let deliveries: Vec<Delivery> = response
             .received_messages
@@ -287,24 +289,39 @@ async fn stream(
         for delivery in &deliveries {
             shared.ledger.delivered(audited, number, delivery);
         }
-        if !deliveries.is_empty() {
-            acknowledge(shared, audited, subscription, &mut client, deliveries).await;
+        // A stream is read on while acks are under way: what waits unread would count as delivered
+        // only when it is read, perhaps long after its lease was over.
+        for deliveries in by_key(deliveries) {
+            let (shared, client) = (Arc::clone(shared), client.clone());
+            let name = subscription.to_owned();
+            acks.spawn(acknowledge(shared, audited, name, client, deliveries));
         }
+        while acks.try_join_next().is_some() {}
     }
+    while acks.join_next().await.is_some() {}
     Ok(())
 }
 
-/// Acknowledges deliveries, and again where the answer says nothing. What is not acknowledged then
-/// comes again.
+/// The deliveries of each key: only their acks depend on each other.
+fn by_key(deliveries: Vec<Delivery>) -> impl Iterator<Item = Vec<Delivery>> {
+    let mut keys: BTreeMap<u32, Vec<Delivery>> = BTreeMap::new();
+    for delivery in deliveries {
+        keys.entry(delivery.token.key).or_default().push(delivery);
+    }
+    keys.into_values()
+}
+
+/// Acknowledges deliveries of one key, and again where that failed: the ack of an earlier one may be
+/// on its way still. What is not acknowledged in the end comes again.
 async fn acknowledge(
-    shared: &Arc<Shared>,
+    shared: Arc<Shared>,
     audited: Audited,
-    subscription: &str,
-    client: &mut SubscriberClient<Channel>,
+    subscription: String,
+    mut client: SubscriberClient<Channel>,
     deliveries: Vec<Delivery>,
 ) {
     let request = AcknowledgeRequest {
-        subscription: subscription.to_owned(),
+        subscription,
         ack_ids: deliveries
             .iter()
             .map(|delivery| delivery.ack_id.clone())
@@ -319,9 +336,6 @@ async fn acknowledge(
                         shared.ledger.acked(delivery.message_id);
                     }
                 }
-                return;
-            }
-            Ok(Err(status)) if !is_passing(status.code()) || status.code() == Code::Unknown => {
                 return;
             }
             _ => sleep(RETRY).await,
