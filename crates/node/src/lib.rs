@@ -1,6 +1,7 @@
 //! The process: configuration, wiring, administration, and the command line of orderly.
 //!
 //! - [`start`]: builds a node, one crate after another.
+//! - [`panics`]: a panic in any part ends it.
 //! - [`cli`]: the commands.
 //! - [`config`]: the configuration of a node.
 //! - `bench`: load on any endpoint, measured and checked.
@@ -13,5 +14,6 @@ pub mod cli;
 pub mod config;
 mod demo;
 mod drill;
+pub mod panics;
 mod probe;
 pub mod start;

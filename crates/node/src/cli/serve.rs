@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use super::Failure;
 use super::output::print_line;
 use crate::config::Config;
+use crate::panics;
 use crate::start::{Node, Settings};
 
 #[derive(Debug, Args)]
@@ -46,6 +47,7 @@ impl Serve {
         let settings = self.settings()?;
         let filter =
             EnvFilter::try_from_env("ORDERLY_LOG").unwrap_or_else(|_| "info,openraft=error".into());
+        panics::end_process();
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)

@@ -8,4 +8,5 @@ mod load;
 #[path = "../node/mod.rs"]
 #[expect(dead_code, reason = "the cases use all of it")]
 mod node;
+mod panic;
 mod recorder;
