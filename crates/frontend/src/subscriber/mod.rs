@@ -7,6 +7,8 @@ pub(crate) mod pull;
 mod response;
 pub(crate) mod streaming_pull;
 mod subscription;
+#[cfg(test)]
+mod tests;
 
 use proto::pubsub::subscriber_server::Subscriber;
 use proto::pubsub::{
