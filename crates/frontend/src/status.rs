@@ -71,6 +71,9 @@ impl From<Unavailable> for Failure {
 impl From<InvalidPublish> for Failure {
     fn from(why: InvalidPublish) -> Self {
         let code = match why {
+            InvalidPublish::MixedKeys if model::sabotage!("mixed-keys-are-invalid") => {
+                Code::InvalidArgument
+            }
             InvalidPublish::MixedKeys => Code::FailedPrecondition,
             InvalidPublish::Name(_)
             | InvalidPublish::NoMessages
@@ -286,5 +289,17 @@ impl From<AckFailures> for Failure {
         let reason = "EXACTLY_ONCE_ACKID_FAILURE";
         let details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
         Failure(Box::new(Status::with_error_details(code, text, details)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_are_a_failed_precondition_and_other_faults_are_invalid() {
+        let code = |why| Status::from(Failure::from(why)).code();
+        assert_eq!(code(InvalidPublish::MixedKeys), Code::FailedPrecondition);
+        assert_eq!(code(InvalidPublish::NoMessages), Code::InvalidArgument);
     }
 }

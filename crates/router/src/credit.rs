@@ -113,6 +113,9 @@ impl Ledger {
     /// The session is over in this shard, and nothing of it is outstanding there any more.
     pub fn forget(&mut self, shard: ShardNumber) {
         self.offers.retain(|(offering, _)| *offering != shard);
+        if model::sabotage!("ended-shard-keeps-credit") {
+            return;
+        }
         if self
             .shards
             .remove(&shard)
@@ -127,6 +130,9 @@ impl Ledger {
         let mut messages = self.limit.messages;
         let mut bytes = self.limit.bytes;
         for share in self.shards.values() {
+            if model::sabotage!("limit-for-each-shard") {
+                continue;
+            }
             for used in [share.outstanding, share.granted.unwrap_or_default()] {
                 messages = messages.saturating_sub(used.messages);
                 bytes = bytes.saturating_sub(used.bytes);

@@ -160,7 +160,9 @@ impl Core {
         let purged = self.purged_for_good(&group);
         let mut progress = group.progress();
         let applied = progress.applied.as_ref().map(|applied| applied.at);
-        let gone = |at: &mut PayloadAt| Some(at.index) <= purged;
+        let gone = |at: &mut PayloadAt| {
+            Some(at.index) <= purged || model::sabotage!("payload-goes-before-its-entry")
+        };
         let garbage = progress.garbage.extract_if(.., gone).collect();
         drop(progress);
         (group, applied, garbage)

@@ -85,6 +85,7 @@ impl DiskMarks {
         let missing = self.reserve.saturating_sub(reserved);
         match free.saturating_sub(missing) {
             room if room < self.full_free => DiskLevel::Full,
+            _ if model::sabotage!("nearly-full-is-normal") => DiskLevel::Normal,
             room if room < self.high_free => DiskLevel::High,
             _ => DiskLevel::Normal,
         }

@@ -40,7 +40,8 @@ fn open(column: Column, key: &[u8], row: &Bytes) -> Result<Bytes, Fault> {
     let Some((&[format, s0, s1, s2, s3], body)) = row.split_first_chunk::<HEADER>() else {
         return Err(corrupt(" is cut short"));
     };
-    if checksum(column, key, format, body) != u32::from_le_bytes([s0, s1, s2, s3]) {
+    let fits = checksum(column, key, format, body) == u32::from_le_bytes([s0, s1, s2, s3]);
+    if !fits && !model::sabotage!("checksum-unread") {
         return Err(corrupt(" is corrupt: its checksum does not fit"));
     }
     if format != FORMAT {

@@ -35,8 +35,10 @@ pub(crate) fn identify(
         },
         // A first start that was cut short has left nothing but its identity, if that.
         (Start::New(new), found) => match has_rows_of_groups(rows, folder)? {
-            false => write_identity(backend, folder, new),
-            true => Err(match found {
+            held if !held || model::sabotage!("old-disk-made-new") => {
+                write_identity(backend, folder, new)
+            }
+            _ => Err(match found {
                 Some(found) => OpenError::Occupied {
                     folder: folder.to_owned(),
                     node: found.node.0,

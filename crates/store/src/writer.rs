@@ -169,7 +169,11 @@ impl Writer {
         let _writing = self.writing.lock().expect("no writer panics");
         let (batch, jobs) = self.next_batch()?;
         let outcome = self.health.check().and_then(|()| {
-            let written = self.backend.write(batch, Durability::Synced);
+            let durability = match model::sabotage!("answered-before-the-fsync") {
+                true => Durability::Logged,
+                false => Durability::Synced,
+            };
+            let written = self.backend.write(batch, durability);
             written.map_err(|error| self.health.fail(&error))
         });
         if let (Ok(()), Some((ticket, _))) = (&outcome, jobs.last()) {

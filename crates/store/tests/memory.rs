@@ -127,6 +127,18 @@ fn a_power_loss_takes_only_what_was_not_synced() {
 }
 
 #[test]
+fn what_was_done_survives_a_power_loss() {
+    for seed in 0..8 {
+        let disk = MemoryDisk::new();
+        let store = open(&disk, Pace::AtOnce);
+        append(&store, GROUP, entries(1, 0..10));
+        disk.lose_power(seed);
+        let store = open(&disk, Pace::AtOnce);
+        assert_eq!(whole_log(&store, GROUP), entries(1, 0..10));
+    }
+}
+
+#[test]
 fn a_failed_fsync_ends_all_writing() {
     for seed in 0..2 {
         let disk = MemoryDisk::new();

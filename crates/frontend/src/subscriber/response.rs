@@ -18,7 +18,9 @@ pub(crate) struct Batch {
 
 impl Batch {
     fn has_room_for(&self, bytes: usize) -> bool {
-        self.messages.len() < RESPONSE_MESSAGES_MAX && self.bytes + bytes <= RESPONSE_BYTES_MAX
+        let small = self.bytes + bytes <= RESPONSE_BYTES_MAX;
+        self.messages.len() < RESPONSE_MESSAGES_MAX
+            && (small || model::sabotage!("response-of-any-size"))
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) fn missing(
             })),
         }
     }
-    commands.extend(wanted.into_values().map(shard::Command::Attach));
+    if !model::sabotage!("new-leader-attaches-nothing") {
+        commands.extend(wanted.into_values().map(shard::Command::Attach));
+    }
     let open = control::read::open_topics(catalogue)?;
     for row in shard::read::topics(shard) {
         let (key, topic) = row?;

@@ -56,6 +56,18 @@ struct Built {
 #[derive(Debug, Deserialize)]
 struct Target {
     name: String,
+    kind: Vec<String>,
+}
+
+impl Target {
+    /// The name in the list: that of the library, or of a test file in its folder. A package may
+    /// have both by the same name.
+    fn binary(&self) -> String {
+        match self.kind.iter().any(|kind| kind == "test") {
+            true => format!("tests/{}", self.name),
+            false => self.name.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -94,8 +106,9 @@ impl Binaries {
             let folder = built.manifest_path.parent();
             let folder = folder.context("a manifest is in a folder")?.to_owned();
             let binary = Binary { executable, folder };
-            if binaries.insert(built.target.name.clone(), binary).is_some() {
-                bail!("two test binaries have the name {}", built.target.name);
+            let name = built.target.binary();
+            if binaries.insert(name.clone(), binary).is_some() {
+                bail!("two test binaries have the name {name}");
             }
         }
         Ok(Self(binaries))
@@ -180,8 +193,8 @@ mod tests {
     fn finds_test_binaries_in_the_output_of_cargo() {
         let binaries = Binaries::read(BUILT).unwrap();
         let names: Vec<_> = binaries.0.keys().collect();
-        assert_eq!(names, ["script"]);
-        assert_eq!(binaries.0["script"].folder, Path::new("/c/engine"));
+        assert_eq!(names, ["tests/script"]);
+        assert_eq!(binaries.0["tests/script"].folder, Path::new("/c/engine"));
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(crate) struct Sabotage {
     pub(crate) name: String,
     /// The promise that does not hold while it is on.
     pub(crate) breaks: String,
-    /// The test binary: `engine` for the unit tests of that library, else the name of its file.
+    /// The test binary: `engine` for the unit tests of that library, `tests/script` for those of the
+    /// file or folder of that name.
     pub(crate) binary: String,
     /// The whole path of the test in it, which must fail.
     pub(crate) test: String,

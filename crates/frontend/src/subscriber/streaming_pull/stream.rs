@@ -144,7 +144,14 @@ impl Stream {
 
     /// When the stream is closed if nothing more is heard of the client.
     fn closes_at(&self) -> Instant {
-        (self.opened + STREAM_AGE_MAX).min(self.heard + STREAM_IDLE_MAX)
+        let (mut old, mut idle) = (self.opened + STREAM_AGE_MAX, self.heard + STREAM_IDLE_MAX);
+        if model::sabotage!("old-stream-lives") {
+            old = idle;
+        }
+        if model::sabotage!("silent-stream-lives") {
+            idle = old;
+        }
+        old.min(idle)
     }
 
     async fn asked(&mut self, request: &StreamingPullRequest) -> Result<(), Failure> {

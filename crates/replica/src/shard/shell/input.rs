@@ -120,7 +120,8 @@ impl Shell<'_> {
             }
             // Acks and deletes are still taken: they are what makes room.
             Request::Publish { answer, .. }
-                if self.around.store.disk_level() > DiskLevel::Normal =>
+                if self.around.store.disk_level() > DiskLevel::Normal
+                    && !model::sabotage!("full-disk-takes-publishes") =>
             {
                 answer.send(Err(PublishError::Refused(Refused::DiskFull)));
                 None
