@@ -5,7 +5,7 @@
 //! more, since a key lives in one shard.
 //!
 //! Leaders come and go, and shards become more: the session opens itself at each leader that there
-//! is (see [`openings`]), and the client notices nothing. Each opening has a number of its own, so
+//! is (see `openings`), and the client notices nothing. Each opening has a number of its own, so
 //! that what an earlier one still says, or gives back, counts for nothing.
 
 mod openings;

@@ -1,9 +1,9 @@
 //! Builds a node, one crate after another in the order of their dependencies, and runs it.
 //!
-//! - [`settings`]: what a node is told.
-//! - [`found`]: the birth of a cluster.
-//! - [`join`]: how a node becomes a member of one.
-//! - [`tls`]: its certificates.
+//! - `settings`: what a node is told.
+//! - `found`: the birth of a cluster.
+//! - `join`: how a node becomes a member of one.
+//! - `tls`: its certificates.
 
 mod found;
 mod join;

@@ -1,12 +1,12 @@
 //! The other nodes of the cluster: how they are reached, and how their calls are answered.
 //!
-//! - [`peers`]: who they are, and the channels to them.
-//! - [`line`]: dialling one node, rarely while it does not answer.
-//! - [`stamp`]: what every call says of its caller, and how it is checked.
-//! - [`serve`]: the listener for nodes.
-//! - [`wire`]: a connection, whatever it is made of.
-//! - [`tls`]: mutual TLS; [`identity`]: which node a certificate names.
-//! - [`wan`]: the distance between regions, emulated.
+//! - `peers`: who they are, and the channels to them.
+//! - `line`: dialling one node, rarely while it does not answer.
+//! - `stamp`: what every call says of its caller, and how it is checked.
+//! - `serve`: the listener for nodes.
+//! - `wire`: a connection, whatever it is made of.
+//! - `tls`: mutual TLS; `identity`: which node a certificate names.
+//! - `wan`: the distance between regions, emulated.
 
 mod identity;
 mod line;
