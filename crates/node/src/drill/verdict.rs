@@ -2,11 +2,12 @@
 //! service was away.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::ledger::{Audited, Ledger, Moment, Pages};
+use super::ledger::{Audited, Delivered, Ledger, Moment, Pages};
 use super::message::Token;
 use crate::cli::output::Show;
 
@@ -34,12 +35,16 @@ impl Ledger {
     /// Judges everything that is written down.
     pub(super) fn verdict(&self, drill: &str) -> Verdict {
         let pages = self.pages().clone();
+        let disorder = order_violations(&pages);
+        for violation in disorder.iter().take(TOLD_MAX) {
+            super::tell(&violation.to_string());
+        }
         Verdict {
             drill: drill.to_owned(),
             published: pages.published.len(),
             delivered: pages.delivered.len(),
             lost: lost(&pages).len(),
-            order_violations: order_violations(&pages),
+            order_violations: disorder.len(),
             exactly_once_violations: exactly_once_violations(&pages),
             stored_twice: stored_twice(&pages),
             duplicates: duplicates(&pages),
@@ -62,6 +67,34 @@ impl Verdict {
     }
 }
 
+/// Violations that are told one by one.
+const TOLD_MAX: usize = 10;
+
+/// A delivery that is out of order.
+struct Disorder {
+    delivered: Delivered,
+    /// The value that should have come at most.
+    expected: u64,
+}
+
+impl fmt::Display for Disorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Delivered {
+            subscription,
+            stream,
+            token,
+            message_id,
+            at,
+        } = self.delivered;
+        write!(
+            f,
+            "out of order: {subscription:?} stream {stream} got value {} of key {} (message \
+             {message_id}) at {at:.1?} instead of {} at most",
+            token.value, token.key, self.expected
+        )
+    }
+}
+
 const BOTH: [Audited; 2] = [Audited::AtLeastOnce, Audited::ExactlyOnce];
 
 /// What was answered OK and not delivered everywhere.
@@ -78,27 +111,35 @@ pub(super) fn lost(pages: &Pages) -> BTreeSet<Token> {
 /// Deliveries that leave out a value of their key, and first deliveries whose message id is not
 /// above all of the key's before.
 ///
-/// What a leader sent that is gone may still arrive on its stream while the next leader sends on
-/// another. So a delivery is compared with the one before it on its stream; the first of a key on
-/// a stream goes on where any stream has come.
-fn order_violations(pages: &Pages) -> usize {
-    let mut next: BTreeMap<(u64, u32), u64> = BTreeMap::new();
+/// A key may go from stream to stream, and what a leader sent that is gone may still arrive on one
+/// while the next leader sends on another. So a delivery is compared with the key's last one if that
+/// came on the same stream, and else with the furthest that any stream has come.
+fn order_violations(pages: &Pages) -> Vec<Disorder> {
+    let mut last: BTreeMap<(Audited, u32), (u64, u64)> = BTreeMap::new();
     let mut furthest: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
     let mut highest: BTreeMap<(Audited, u32), u64> = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    let mut violations = 0;
+    let mut violations = Vec::new();
     for delivered in &pages.delivered {
         let lane = (delivered.subscription, delivered.token.key);
         let after = delivered.token.value + 1;
         let furthest = furthest.entry(lane).or_default();
-        let on_stream = next.insert((delivered.stream, delivered.token.key), after);
-        let leaves_out = delivered.token.value > on_stream.unwrap_or(*furthest);
+        let expected = match last.insert(lane, (delivered.stream, after)) {
+            Some((stream, next)) if stream == delivered.stream => next,
+            _ => *furthest,
+        };
+        let leaves_out = delivered.token.value > expected;
         *furthest = after.max(*furthest);
         let is_first = seen.insert((delivered.subscription, delivered.token));
         let highest = highest.entry(lane).or_default();
         let goes_back = is_first && delivered.message_id <= *highest;
         *highest = (*highest).max(delivered.message_id);
-        violations += usize::from(leaves_out) + usize::from(goes_back);
+        if leaves_out || goes_back {
+            violations.push(Disorder {
+                delivered: *delivered,
+                expected,
+            });
+        }
     }
     violations
 }
@@ -110,7 +151,7 @@ fn exactly_once_violations(pages: &Pages) -> usize {
         let first = acked.entry(*message_id).or_insert(*before);
         *first = (*first).min(*before);
     }
-    let again = |(place, delivered): (usize, &super::ledger::Delivered)| {
+    let again = |(place, delivered): (usize, &Delivered)| {
         delivered.subscription == Audited::ExactlyOnce
             && acked
                 .get(&delivered.message_id)
@@ -135,7 +176,7 @@ fn stored_twice(pages: &Pages) -> usize {
 
 fn duplicates(pages: &Pages) -> usize {
     let mut seen = BTreeSet::new();
-    let at_least_once = |one: &&super::ledger::Delivered| one.subscription == Audited::AtLeastOnce;
+    let at_least_once = |one: &&Delivered| one.subscription == Audited::AtLeastOnce;
     let deliveries = pages.delivered.iter().filter(at_least_once);
     deliveries.filter(|one| !seen.insert(one.token)).count()
 }
@@ -254,7 +295,6 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ledger::Delivered;
     use super::*;
 
     const KEY: u32 = 7;
@@ -333,6 +373,14 @@ mod tests {
         pages.delivered.extend(again);
         let verdict = verdict(pages);
         assert_eq!((verdict.order_violations, verdict.duplicates), (0, 3));
+    }
+
+    #[test]
+    fn a_key_may_go_to_another_stream_and_come_back() {
+        let mut pages = flawless();
+        pages.delivered[2].stream = 7;
+        assert_eq!(pages.delivered[2].token.value, 1);
+        assert_eq!(verdict(pages).order_violations, 0);
     }
 
     #[test]
