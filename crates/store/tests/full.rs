@@ -33,10 +33,15 @@ fn a_full_disk_is_foretold_refused_and_recovered_from() {
     level(DiskLevel::Normal);
     assert_eq!(fs::metadata(&reserve).unwrap().len(), 4 * MEBIBYTE);
     append(&store, GROUP, entries(1, 0..10));
-    leave_free(&ballast, disk.path(), 30 * MEBIBYTE);
-    level(DiskLevel::High);
-    leave_free(&ballast, disk.path(), 8 * MEBIBYTE);
-    level(DiskLevel::Full);
+    // What the store flushes meanwhile makes room, which the ballast takes as well.
+    let fill = |free, wanted| {
+        wait_until("the level", || {
+            leave_free(&ballast, disk.path(), free);
+            store.disk_level() == wanted
+        });
+    };
+    fill(30 * MEBIBYTE, DiskLevel::High);
+    fill(8 * MEBIBYTE, DiskLevel::Full);
     wait_until("the end of the reserve", || !reserve.exists());
     append(&store, GROUP, entries(1, 10..20));
 
