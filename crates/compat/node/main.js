@@ -23,7 +23,7 @@ const CONCURRENT = {
   filter: delivery.filter,
 };
 
-// Its acks have deadlines of their own, which this client misses when all others run beside it.
+// Failed twice beside all others, never alone, for a reason that is not known yet.
 const ALONE = {exactly_once: delivery.exactlyOnce};
 
 // These disturb every client of the server, so they run alone, at the end.

@@ -28,7 +28,7 @@ fn seeds_that_once_failed() {
 }
 
 #[test]
-#[ignore = "a fresh seed showed a fault since claims came, which is not found yet"]
+#[ignore = "a fresh seed showed a fault whose cause is not found yet"]
 fn seeds_that_nobody_has_tried() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let first = now.expect("it is after 1970").as_nanos() as u64;
