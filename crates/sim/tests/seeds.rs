@@ -8,7 +8,9 @@ use sim::run;
 /// 1, 5: a lane went back and forgot a lease.
 /// 31, 45: a session with little credit kept an idle one from all that was not in a lane.
 /// 55: the messages of a run were read after all of them had been acknowledged.
-const REGRESSIONS: [u64; 5] = [1, 5, 31, 45, 55];
+/// The long one: the checker of P11 did not know that a nack at a session that has ended takes along
+/// what its successor has of the key.
+const REGRESSIONS: [u64; 6] = [1, 5, 31, 45, 55, 1_796_075_365_725_737_454];
 const HAPPENINGS: u64 = 3_000;
 
 /// Fresh seeds are tried for so long, so that the whole takes a minute at most.
@@ -28,7 +30,6 @@ fn seeds_that_once_failed() {
 }
 
 #[test]
-#[ignore = "a fresh seed showed a fault whose cause is not found yet"]
 fn seeds_that_nobody_has_tried() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let first = now.expect("it is after 1970").as_nanos() as u64;

@@ -1,7 +1,8 @@
 //! P11, as far as a client sees it: a session never has more messages outstanding than it allowed.
 //!
 //! Counted are the deliveries whose lease surely lives. One that fails takes the later ones of its
-//! ordered key along, at some moment until it is delivered again.
+//! ordered key along, at some moment until it is delivered again; these may be at another session,
+//! if that has taken over from the one that has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +53,7 @@ impl Checker for Bounded {
                 };
                 self.sessions.insert(*session, outstanding);
             }
-            What::Closed { session } => drop(self.sessions.remove(session)),
+            What::Closed { session } => self.closed(*session),
             What::Delivered(delivered) => self.delivered(event.at, delivered)?,
             // The server may have given the credit back from here on.
             What::AckInvoked { delivery, .. } => self.may_be_acked(*delivery),
@@ -157,15 +158,24 @@ impl Bounded {
         }
         let lane = (failed.subscription, failed.key.clone());
         self.failing.entry(lane).or_default().insert(failed.message);
-        let Some(outstanding) = self.sessions.get_mut(&failed.session) else {
-            return;
-        };
-        let along = outstanding.leases.keys().copied().filter(|other| {
-            let other = self.deliveries.get(*other);
-            other.key == failed.key && other.message > failed.message
-        });
-        for other in along.collect::<Vec<_>>() {
-            outstanding.end(other);
+        for outstanding in self.sessions.values_mut() {
+            let along = outstanding.leases.keys().copied().filter(|other| {
+                let other = self.deliveries.get(*other);
+                other.subscription == failed.subscription
+                    && other.key == failed.key
+                    && other.message > failed.message
+            });
+            for other in along.collect::<Vec<_>>() {
+                outstanding.end(other);
+            }
+        }
+    }
+
+    /// What a session leaves behind fails sooner or later, if it is not acknowledged.
+    fn closed(&mut self, session: Session) {
+        let outstanding = self.sessions.remove(&session);
+        for delivery in outstanding.iter().flat_map(|closed| closed.leases.keys()) {
+            self.fail(*delivery);
         }
     }
 

@@ -453,3 +453,25 @@ fn p11_a_nack_or_an_expiry_takes_the_rest_of_the_key_along() {
     }
     assert_eq!(writer.broken(), [""; 0]);
 }
+
+#[test]
+fn p11_what_an_ended_session_left_takes_along_what_its_successor_got() {
+    let mut writer = three(false);
+    writer.publish(4);
+    let first = writer.deliver(1);
+    writer.open(2, 3);
+    writer.write(What::Closed {
+        session: Session(1),
+    });
+    for message in [2, 3, 4] {
+        writer.deliver_to(2, message);
+    }
+    writer.nack(first);
+    for message in [1, 2, 3] {
+        let delivery = writer.deliver_to(2, message);
+        writer.ack(delivery);
+    }
+    let last = writer.deliver_to(2, 4);
+    writer.ack(last);
+    assert_eq!(writer.broken(), [""; 0]);
+}
