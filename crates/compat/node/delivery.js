@@ -33,11 +33,17 @@ async function exactlyOnce(stage) {
   await staleAckIdIsRefused(stage, topic, subscription);
 }
 
-/** The first receipt loses its lease before its ack, and is told so; the second succeeds. */
+/**
+ * The first receipt loses its lease before its ack, and is told so; the second succeeds.
+ *
+ * The second ack is sent when the first is decided: the client sends acks that come within 100 ms
+ * in one request, and if one of them is refused, it tells the others that they failed too (OTHER).
+ */
 async function acksAreConfirmed(stage, topic, subscription) {
   const inbox = receive(subscription, message => {
-    const isFirst = inbox.items.length === 0;
-    return {id: message.id, outcome: isFirst ? ackTooLate(message) : message.ackWithResponse()};
+    const [first] = inbox.items;
+    const ack = () => message.ackWithResponse();
+    return {id: message.id, outcome: first ? first.outcome.then(ack) : ackTooLate(message)};
   });
   const ackTooLate = async message => {
     await giveUp(stage, subscription, message.ackId);

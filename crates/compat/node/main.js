@@ -18,13 +18,11 @@ const CONCURRENT = {
   stream: ordering.stream,
   nack: ordering.nack,
   expiry: delivery.expiry,
+  exactly_once: delivery.exactlyOnce,
   flow_control: delivery.flowControl,
   dead_letter: delivery.deadLetter,
   filter: delivery.filter,
 };
-
-// Failed twice beside all others, never alone, for a reason that is not known yet.
-const ALONE = {exactly_once: delivery.exactlyOnce};
 
 // These disturb every client of the server, so they run alone, at the end.
 const DISRUPTIVE = {restart};
@@ -33,9 +31,6 @@ async function main() {
   const names = process.argv.slice(2);
   const wanted = ([name]) => names.length === 0 || names.includes(name);
   const passed = await Promise.all(Object.entries(CONCURRENT).filter(wanted).map(play));
-  for (const entry of Object.entries(ALONE).filter(wanted)) {
-    passed.push(await play(entry));
-  }
   for (const entry of Object.entries(DISRUPTIVE).filter(wanted)) {
     if (process.env.ORDERLY_RESTART) {
       passed.push(await play(entry));
