@@ -104,6 +104,9 @@ pub const LANE_REWINDS_MAX: usize = 16;
 pub const SETTLED_KEPT: Duration = Duration::from_secs(600);
 /// A drained strand that was idle for this long is released.
 pub const STRAND_IDLE: Duration = Duration::from_secs(600);
+/// Strands of one shard that are sealed at once: each may be a question to a registry group, and
+/// publishes of it wait. Others that could be released wait for their turn.
+pub const SEALED_STRANDS_MAX: usize = 2_000;
 /// Rows that one clean-up command touches: it must not hold up publishes.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 /// Keys that one command of a registry group names: about 30 kB in its log.

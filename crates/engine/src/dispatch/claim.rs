@@ -9,7 +9,7 @@ use model::limits::{
 };
 use model::{RegistryNumber, ShardNumber, Timestamp};
 
-use super::question::Questions;
+use super::question::{Asked, Questions};
 use super::{Output, PublishRequest, Refused};
 use crate::registry::{Claim, Registries};
 use crate::table::strand::StrandKey;
@@ -55,22 +55,29 @@ impl Claims {
 
     /// Lets a publish wait until the key's pin is known, or refuses it because too much waits.
     pub(super) fn hold(&mut self, request: PublishRequest, out: &mut Vec<Output>) {
+        let key = request.key();
+        let is_new = !self.holds(&key);
+        if self.keep(request, out) && is_new {
+            self.ask_again(key);
+        }
+    }
+
+    /// Lets a publish wait until its strand is sealed no more, or refuses it because too much
+    /// waits. Whether it was taken.
+    pub(super) fn keep(&mut self, request: PublishRequest, out: &mut Vec<Output>) -> bool {
         let (key, bytes) = (request.key(), request.bytes());
         let of_key = self.held.get(&key).map_or(0, VecDeque::len);
         if of_key >= KEY_HELD_REQUESTS_MAX
             || self.held_requests >= SHARD_HELD_REQUESTS_MAX
             || self.held_bytes + bytes > SHARD_HELD_BYTES_MAX
         {
-            return request.refuse(Refused::Overloaded, out);
+            request.refuse(Refused::Overloaded, out);
+            return false;
         }
         self.held_requests += 1;
         self.held_bytes += bytes;
-        let queue = self.held.entry(key).or_insert_with(|| {
-            let registry = self.registries.of(key.strand);
-            self.wanted.entry(registry).or_default().insert(key);
-            VecDeque::new()
-        });
-        queue.push_back(request);
+        self.held.entry(key).or_default().push_back(request);
+        true
     }
 
     /// Takes the publishes of a key, in order: its pin is known.
@@ -106,10 +113,15 @@ impl Claims {
             && at <= now
         {
             self.unanswered.pop_front();
-            self.drop_late(now, key, out);
+            self.refuse_late(now, &key, out);
+            if self.holds(&key) {
+                self.ask_again(key);
+            }
         }
         for (registry, wanted) in &mut self.wanted {
-            while !wanted.is_empty() && questions.open_to(*registry) < QUESTIONS_MAX {
+            while !wanted.is_empty()
+                && questions.open_to(*registry, Asked::is_claim) < QUESTIONS_MAX
+            {
                 let strands = first_of(wanted);
                 let shard = self.shard;
                 questions.claim(*registry, Claim { shard, strands }, out);
@@ -118,11 +130,11 @@ impl Claims {
         self.wanted.retain(|_, wanted| !wanted.is_empty());
     }
 
-    /// Refuses what nobody waits for any more, and wants the key again if anything is left.
-    fn drop_late(&mut self, now: Timestamp, key: StrandKey, out: &mut Vec<Output>) {
+    /// Refuses the publishes of a key that nobody waits for any more.
+    pub(super) fn refuse_late(&mut self, now: Timestamp, key: &StrandKey, out: &mut Vec<Output>) {
         let (late, waiting): (VecDeque<_>, VecDeque<_>) = self
             .held
-            .remove(&key)
+            .remove(key)
             .into_iter()
             .flatten()
             .partition(|request| request.is_late(now));
@@ -131,8 +143,7 @@ impl Claims {
             request.refuse(Refused::DeadlinePassed, out);
         }
         if !waiting.is_empty() {
-            self.held.insert(key, waiting);
-            self.ask_again(key);
+            self.held.insert(*key, waiting);
         }
     }
 

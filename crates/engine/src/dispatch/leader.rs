@@ -11,6 +11,7 @@ use super::dispatcher::{Dispatcher, Remembered};
 use super::proposal::{Entry, Proposals, Waiting};
 use super::publish::Publishes;
 use super::question::Questions;
+use super::seals::Seals;
 use super::step::{Forwards, Step};
 use super::sweep::Cleaner;
 use super::{
@@ -39,6 +40,8 @@ pub struct Leader {
     pub(super) publishes: Publishes,
     pub(super) claims: Claims,
     pub(super) questions: Questions,
+    pub(super) registries: Registries,
+    pub(super) seals: Seals,
     catalogue: VecDeque<(RequestId, Command)>,
     proposals: Proposals,
     cleaner: Cleaner,
@@ -86,6 +89,8 @@ impl Leader {
             publishes: Publishes::default(),
             claims: Claims::new(shard, registries),
             questions: Questions::default(),
+            registries,
+            seals: Seals::new(view, registries, now)?,
             catalogue: VecDeque::new(),
             proposals: Proposals::default(),
             cleaner: Cleaner::new(view, now)?,
@@ -323,6 +328,8 @@ impl Leader {
                 }
             }
             Effect::Reopened { key, epoch } => self.reopened(&key, epoch),
+            // A strand that is released has no message, so no lane of it is in memory.
+            Effect::Dropped { .. } => {}
             Effect::Attached {
                 topic,
                 subscription,
@@ -384,6 +391,7 @@ impl Leader {
             }
             Waiting::Catalogue(request) => step.out.push(Output::CatalogueLogged { request }),
             Waiting::Cleaner(cleaning) => self.cleaner.swept(cleaning, &reply),
+            Waiting::Seal(sealing) => self.sealing_logged(step, sealing)?,
             // A dispatcher that is gone has answered its calls.
             Waiting::Dispatcher(subscription, logging) => {
                 if let Some(dispatcher) = self.dispatchers.get_mut(&subscription) {
@@ -422,7 +430,8 @@ impl Leader {
                 self.set_wake(subscription, wake);
             }
         }
-        self.cleaner.look_if_due(step)?;
+        self.cleaner.look_if_due(step, &mut self.seals)?;
+        self.ask_for_sealed(step)?;
         self.claims.ask(step.now, &mut self.questions, step.out);
         self.propose(step);
         self.wake_up(step);
@@ -470,11 +479,13 @@ impl Leader {
             };
             entry.push(publish.into_command(), waiting);
         }
+        self.seals.propose(|| self.publishes.keys(), entry);
     }
 
     fn wake_up(&mut self, step: &mut Step<'_>) {
         let dispatcher = self.wakes.first().map(|(at, _)| *at);
         let others = dispatcher.into_iter().chain(self.claims.next_wake());
+        let others = others.chain(self.seals.next_wake());
         let next = others.fold(self.cleaner.next_wake(), Timestamp::min);
         let asked_for = self.wake_at.filter(|at| *at > step.now);
         if asked_for != Some(next) {

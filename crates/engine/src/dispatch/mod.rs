@@ -32,6 +32,8 @@ mod reader;
 mod ready;
 mod redeliver;
 mod rewind;
+mod sealed;
+mod seals;
 mod serve;
 mod serve_lane;
 mod serve_loose;

@@ -28,6 +28,8 @@ impl Leader {
             request.refuse(Refused::DeadlinePassed, step.out);
         } else if !request.keyed {
             self.publishes.push(request, None, step.out);
+        } else if self.seals.freezes(&key) {
+            self.claims.keep(request, step.out);
         } else if self.claims.holds(&key) {
             self.claims.hold(request, step.out);
         } else if let Some(opening) = self.publishes.opening_of(&key) {
@@ -58,6 +60,11 @@ impl Leader {
         match (asked, reply) {
             (Asked::Claim(keys), Some(reply)) => self.claimed(step, registry, keys, &reply)?,
             (Asked::Claim(keys), None) => self.claims.unanswered(step.now, keys),
+            (Asked::Release(keys), reply) => {
+                self.released(step, registry, &keys, reply.as_ref())?
+            }
+            // A pin that is still there is found again by the sweep of its group.
+            (Asked::RemoveAbsent, _) => {}
         }
         Ok(())
     }
@@ -80,6 +87,10 @@ impl Leader {
                         since: pin.since,
                         id_floor: reply.id_floor,
                     };
+                    self.claims.refuse_late(step.now, &key, step.out);
+                    if !self.claims.holds(&key) {
+                        self.seals.is_absent(key, pin.epoch);
+                    }
                     for request in self.claims.take(&key) {
                         self.publishes.push(request, Some(opening), step.out);
                     }

@@ -6,6 +6,7 @@ use model::Incarnation;
 use model::limits::{PROPOSAL_BYTES_MAX, PROPOSAL_REQUESTS_MAX, PROPOSALS_IN_FLIGHT_MAX};
 
 use super::outbox::Logging;
+use super::seals::Sealing;
 use super::sweep::Cleaning;
 use super::{Output, ProposalId, RequestId};
 use crate::shard::Command;
@@ -22,6 +23,7 @@ pub(super) enum Waiting {
     Catalogue(RequestId),
     Dispatcher(Incarnation, Logging),
     Cleaner(Cleaning),
+    Seal(Sealing),
 }
 
 /// An entry that is being put together.

@@ -1,6 +1,6 @@
 //! Publishes that wait for the next log entry.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::Timestamp;
 use model::limits::{PROPOSAL_BYTES_MAX, PROPOSAL_REQUESTS_MAX, SHARD_WAITING_BYTES_MAX};
@@ -87,6 +87,14 @@ impl Publishes {
             next.request.refuse(Refused::DeadlinePassed, out);
         }
         None
+    }
+
+    /// The strands of the publishes that wait.
+    pub(super) fn keys(&self) -> BTreeSet<StrandKey> {
+        self.waiting
+            .iter()
+            .map(|ready| ready.request.key())
+            .collect()
     }
 
     /// Whether there is enough for an entry that can't get fuller.

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::limits::{SETTLED_KEPT, STRAND_IDLE, SWEEP_ROWS_MAX};
+use model::limits::{SETTLED_KEPT, SWEEP_ROWS_MAX};
 use model::{Incarnation, KeyHash, Timestamp};
 
+use super::pin::is_keyed;
 use super::proposal::{Entry, Waiting};
+use super::seals::Seals;
 use super::step::Step;
 use crate::Fault;
 use crate::kv::View;
@@ -15,6 +17,9 @@ use crate::shard::{Command, Reply, Sweep, Swept, read};
 
 /// How often the cleaner looks for strands and records that are too old.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// How soon it looks on where a look has not seen all of them.
+const LOOK_ON_AFTER: Duration = Duration::from_millis(100);
 
 /// A step that is in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +74,10 @@ impl Cleaner {
     }
 
     /// Looks for what is too old, if it is time to.
-    pub(super) fn look_if_due(&mut self, step: &Step<'_>) -> Result<(), Fault> {
+    pub(super) fn look_if_due(&mut self, step: &Step<'_>, seals: &mut Seals) -> Result<(), Fault> {
         if self.next_look <= step.now {
             self.next_look = step.now.plus(LOOK_EVERY);
-            self.found = self.look(step)?;
+            self.found = self.look(step, seals)?;
         }
         Ok(())
     }
@@ -108,28 +113,40 @@ impl Cleaner {
         }
     }
 
-    fn look(&mut self, step: &Step<'_>) -> Result<Option<(Sweep, Cleaning)>, Fault> {
+    fn look(
+        &mut self,
+        step: &Step<'_>,
+        seals: &mut Seals,
+    ) -> Result<Option<(Sweep, Cleaning)>, Fault> {
         let time = self.time(step)?;
         let oldest = read::oldest_settled(step.view)?;
         if oldest.is_some_and(|oldest| oldest.plus(SETTLED_KEPT) <= time) {
             return Ok(Some((Sweep::Settled, Cleaning::Settled)));
         }
-        self.look_at_strands(step, time)
+        self.look_at_strands(step, time, seals)
     }
 
-    /// Looks at a number of strands, and wants those swept if one of them is idle.
+    /// Looks at a number of strands. Those that are idle are released, and swept if they have no
+    /// key.
     fn look_at_strands(
         &mut self,
         step: &Step<'_>,
         time: Timestamp,
+        seals: &mut Seals,
     ) -> Result<Option<(Sweep, Cleaning)>, Fault> {
+        if seals.is_full() {
+            return Ok(None);
+        }
         let (topic, from) = self.at;
         let mut looked = 0;
         let mut idle = false;
         for row in read::strands(step.view, topic, from) {
             let (key, strand) = row?;
             looked += 1;
-            idle |= strand.runs == 0 && strand.published.plus(STRAND_IDLE) <= time;
+            match strand.is_idle(time) {
+                true if is_keyed(strand.epoch) => seals.want(key, strand.epoch),
+                is_idle => idle |= is_idle,
+            }
             if looked == SWEEP_ROWS_MAX {
                 self.at = (topic, key.strand);
                 break;
@@ -137,6 +154,10 @@ impl Cleaner {
         }
         if looked < SWEEP_ROWS_MAX {
             self.at = (next_topic(step.view, topic)?, read::FIRST_STRAND);
+        }
+        // Between two topics is a pause of a round; within one the look goes on soon.
+        if looked == SWEEP_ROWS_MAX || self.at.0 > topic {
+            self.next_look = step.now.plus(LOOK_ON_AFTER);
         }
         let sweep = Sweep::IdleStrands { topic, from };
         Ok(idle.then_some((sweep, Cleaning::IdleStrands)))

@@ -64,6 +64,10 @@ pub fn apply(overlay: &mut Overlay<'_>, command: &Command, at: At) -> Result<Out
         Command::Extend(extend) => extend::apply(overlay, extend),
         Command::Fail(fail) => fail::apply(overlay, fail),
         Command::Sweep(sweep) => sweep::apply(overlay, sweep, at),
+        Command::Seal(seal) => seal.apply(overlay, at),
+        Command::SealAbsent(absent) => absent.apply(overlay),
+        Command::Reopen(reopen) => reopen.apply(overlay, at),
+        Command::DropSealed(drop) => drop.apply(overlay),
     }
 }
 

@@ -6,6 +6,7 @@ use model::run::RunPayload;
 use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::{DropSealed, Reopen, Seal, SealAbsent};
 use crate::subscription::SubscriptionSettings;
 use crate::table::run::{Run, RunKey};
 use crate::table::strand::StrandKey;
@@ -33,6 +34,14 @@ pub enum Command {
     Fail(Fail),
     /// A step of cleaning up.
     Sweep(Sweep),
+    /// Strands are frozen.
+    Seal(Seal),
+    /// Strands that have no row never open at an epoch of before.
+    SealAbsent(SealAbsent),
+    /// Sealed strands are open again.
+    Reopen(Reopen),
+    /// Sealed strands go.
+    DropSealed(DropSealed),
 }
 
 /// Stores the messages of one request as one run.
@@ -213,7 +222,8 @@ pub enum Sweep {
         /// The subscription.
         subscription: Incarnation,
     },
-    /// Drops strands of `topic` that are drained and idle, from `from` on.
+    /// Drops strands of `topic` that have no key, and are drained and idle, from `from` on. Those
+    /// with a key have a pin, which goes first; see [`Seal`].
     IdleStrands {
         /// The topic.
         topic: Incarnation,
@@ -332,6 +342,11 @@ pub enum Effect {
         key: StrandKey,
         /// Its epoch now.
         epoch: Epoch,
+    },
+    /// A sealed strand has gone.
+    Dropped {
+        /// The strand.
+        key: StrandKey,
     },
     /// A subscription takes part, or has new settings.
     Attached {

@@ -14,6 +14,11 @@ mod detach;
 mod open;
 mod publish;
 
+mod drop_sealed;
+mod reopen;
+mod seal;
+mod seal_absent;
+
 mod acknowledge;
 mod rewind;
 
@@ -41,3 +46,7 @@ pub use command::{
     Failed, Grant, Granted, LaneRewind, LeaseOutcome, Opening, Outcome, Publish, Rejected, Reply,
     Rewind, Sweep, Swept,
 };
+pub use drop_sealed::DropSealed;
+pub use reopen::Reopen;
+pub use seal::Seal;
+pub use seal_absent::SealAbsent;

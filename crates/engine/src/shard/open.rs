@@ -1,11 +1,13 @@
 //! Whether a strand takes a publish: only while its row is open at an epoch that a registry group
 //! has given to this shard.
 
-use model::{Epoch, sabotage};
+use model::{Epoch, MessageId, RegistryNumber, sabotage};
 
-use super::{Opening, Publish, Rejected, read};
+use super::{At, Opening, Publish, Rejected, read};
 use crate::Fault;
 use crate::kv::Overlay;
+use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
+use crate::table::shard::{Shard, ShardKey};
 use crate::table::strand::Strand;
 
 /// The epoch at which the strand of a publish is open once the publish is stored; zero without a
@@ -46,6 +48,39 @@ fn of_strand(strand: &Strand, opening: Option<&Opening>) -> Result<Epoch, Reject
 /// elsewhere meanwhile, and what is left here of it is only to be dropped.
 fn is_outlived(strand: &Strand, opening: &Opening) -> bool {
     strand.sealed && strand.epoch < opening.since && !sabotage!("outlived-strand-reopens")
+}
+
+/// Whether a sealed strand opens at the pin that its shard has now.
+pub(super) fn reopens(strand: &Strand, opening: &Opening) -> bool {
+    strand.sealed && opening.epoch > strand.epoch && !is_outlived(strand, opening)
+}
+
+/// A strand of this group has gone that was, or may have been, open at an epoch.
+pub(super) fn raise_floor(
+    overlay: &mut Overlay<'_>,
+    registry: RegistryNumber,
+    epoch: Epoch,
+) -> Result<(), Fault> {
+    if read::epoch_floor(overlay, registry)? < epoch {
+        overlay.put(&EpochFloorKey(registry), &EpochFloor { epoch });
+    }
+    Ok(())
+}
+
+/// Ids go on above all that a key may have had elsewhere. Whatever is attached from now on begins
+/// above them too.
+pub(super) fn go_on_above(
+    overlay: &mut Overlay<'_>,
+    floor: MessageId,
+    at: At,
+) -> Result<(), Fault> {
+    let shard = read::shard(overlay)?;
+    if at.newest(&shard) < floor {
+        let is_below = at.shard < floor.shard();
+        let counter = floor.counter() + u64::from(is_below);
+        overlay.put(&ShardKey, &Shard { counter, ..shard });
+    }
+    Ok(())
 }
 
 fn of_new_strand(

@@ -7,6 +7,7 @@ use super::{At, Effect, Outcome, Publish, Rejected, Reply, open, read};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::run::{Run, RunKey};
+use crate::table::sealed::Sealed;
 use crate::table::shard::ShardKey;
 use crate::table::strand::{Strand, StrandKey};
 use crate::table::strand_run::{StrandRun, StrandRunKey};
@@ -82,6 +83,9 @@ fn write_strand(
     );
     let key = StrandKey { topic, strand };
     overlay.put(&key, after);
+    if before.is_some_and(|before| before.sealed) {
+        overlay.delete::<Sealed>(&key);
+    }
     let is_reopened = before.is_some_and(|before| before.epoch < epoch);
     is_reopened.then_some(Effect::Reopened { key, epoch })
 }

@@ -9,6 +9,7 @@ use crate::table::attachment::{Attachment, AttachmentKey};
 use crate::table::detached::{Detached, DetachedKey};
 use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
 use crate::table::run::{Run, RunKey};
+use crate::table::sealed::Sealed;
 use crate::table::settled_at::{SettledAt, SettledAtKey};
 use crate::table::shard::{Shard, ShardKey};
 use crate::table::strand::{Strand, StrandKey};
@@ -110,6 +111,19 @@ pub fn strands(
     };
     let strand = LAST_STRAND;
     view.rows::<Strand>(&from, &StrandKey { topic, strand })
+}
+
+/// Every strand that is sealed: each is work for the leader.
+pub fn sealed(view: &dyn View) -> impl Iterator<Item = Result<(StrandKey, Sealed), Fault>> {
+    let from = StrandKey {
+        topic: Incarnation(0),
+        strand: FIRST_STRAND,
+    };
+    let to = StrandKey {
+        topic: LAST_INCARNATION,
+        strand: LAST_STRAND,
+    };
+    view.rows::<Sealed>(&from, &to)
 }
 
 /// The stored runs of a topic whose first message is `from` or later, in publish order.

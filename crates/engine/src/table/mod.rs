@@ -6,7 +6,7 @@
 //!
 //! Tables of a shard, in sort order: [`shard`], [`attachment`], [`run`], [`strand_run`],
 //! [`strand`], [`lane`], [`holes`], [`delivery`], [`settled`], [`settled_at`], [`garbage`], [`topic`],
-//! [`detached`], [`epoch_floor`].
+//! [`detached`], [`epoch_floor`], [`sealed`].
 //! Tables of the control group are numbered from 64, see [`crate::control`]; those of a registry
 //! group from 128, see [`crate::registry`].
 
@@ -18,6 +18,7 @@ pub mod garbage;
 pub mod holes;
 pub mod lane;
 pub mod run;
+pub mod sealed;
 pub mod settled;
 pub mod settled_at;
 pub mod shard;

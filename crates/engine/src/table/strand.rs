@@ -1,5 +1,6 @@
 //! A strand: the sequence of one (topic, ordering key) in this shard.
 
+use model::limits::STRAND_IDLE;
 use model::{Epoch, Incarnation, KeyHash, MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,17 @@ pub struct Strand {
     pub published: Timestamp,
     /// How many runs of the strand are stored.
     pub runs: u64,
-    /// Whether the strand is sealed: nothing of it changes at this epoch any more.
+    /// Whether the strand is sealed: nothing of it changes at this epoch any more. Why is in
+    /// [`super::sealed`].
     pub sealed: bool,
+}
+
+impl Strand {
+    /// Whether nothing of the strand is wanted any more, and nobody has published to it for long.
+    #[must_use]
+    pub fn is_idle(&self, time: Timestamp) -> bool {
+        self.runs == 0 && self.published.plus(STRAND_IDLE) <= time
+    }
 }
 
 impl Row for Strand {

@@ -13,5 +13,6 @@ mod flow;
 mod ordering;
 mod publish;
 mod redelivery;
+mod release;
 mod settings;
 mod sweep;

@@ -6,17 +6,31 @@ use bytes::Bytes;
 use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
 use engine::shard::{
-    Acknowledge, At, Attach, Backlog, CloseTopic, Command, Detach, Extend, Fail, Failed, Grant,
-    Granted, LaneRewind, Opening, Publish, Reply, Rewind, Sweep, Swept, apply, read,
+    Acknowledge, At, Attach, Backlog, CloseTopic, Command, Detach, DropSealed, Extend, Fail,
+    Failed, Grant, Granted, LaneRewind, Opening, Publish, Reopen, Reply, Rewind, Seal, SealAbsent,
+    Sweep, Swept, apply, read,
 };
 use engine::table::lane::Lane;
 use engine::table::run::PayloadAt;
+use engine::table::sealed::Purpose;
+use engine::table::strand::StrandKey;
 use model::run::RunPayload;
-use model::{Incarnation, MessageId, Timestamp};
+use model::{Epoch, Incarnation, MessageId, Timestamp};
 
-use crate::words::{SHARD, ack, answer, cause, delivery, key, number, opening, settings};
+use crate::words::{REGISTRY, SHARD, ack, answer, cause, delivery, key, number, opening, settings};
 
 const TOPIC: Incarnation = Incarnation(1);
+
+fn strand(key_word: &str) -> StrandKey {
+    StrandKey {
+        topic: TOPIC,
+        strand: key(key_word),
+    }
+}
+
+fn epoch(word: &str) -> Epoch {
+    Epoch(number(word))
+}
 
 #[derive(Default)]
 pub(crate) struct Shard {
@@ -48,6 +62,10 @@ impl Shard {
             ["grant", name, key, deliveries @ ..] => self.grant(name, key, deliveries),
             ["extend", name, deliveries @ ..] => self.extend(name, deliveries),
             ["fail", name, key, cause, deliveries @ ..] => self.fail(name, key, cause, deliveries),
+            ["seal", key, epoch] => self.seal(key, epoch),
+            ["seal", key, epoch, "absent"] => self.seal_absent(key, epoch),
+            ["reopen", key, epoch, "since", since] => self.reopen(key, epoch, since),
+            ["drop", key, epoch] => self.drop_sealed(key, epoch),
             ["sweep", what @ ..] => self.sweep(what),
             ["wait", seconds] => self.wait(seconds),
             ["next", name, key] => self.next(name, key),
@@ -199,6 +217,57 @@ impl Shard {
             deliveries: deliveries.collect(),
         };
         self.answer(Command::Fail(fail), words)
+    }
+
+    fn seal(&mut self, key_word: &str, epoch_word: &str) -> Vec<String> {
+        self.change_strand(
+            key_word,
+            Command::Seal(Seal {
+                registry: REGISTRY,
+                strands: vec![(strand(key_word), epoch(epoch_word))],
+                purpose: Purpose::Release,
+            }),
+        )
+    }
+
+    fn seal_absent(&mut self, key_word: &str, epoch_word: &str) -> Vec<String> {
+        self.change_strand(
+            key_word,
+            Command::SealAbsent(SealAbsent {
+                registry: REGISTRY,
+                strands: vec![(strand(key_word), epoch(epoch_word))],
+            }),
+        )
+    }
+
+    fn reopen(&mut self, key_word: &str, epoch_word: &str, since: &str) -> Vec<String> {
+        let opening = Opening {
+            since: epoch(since),
+            ..opening(epoch_word, "0").expect("it is one")
+        };
+        let strands = vec![(strand(key_word), opening)];
+        self.change_strand(key_word, Command::Reopen(Reopen { strands }))
+    }
+
+    fn drop_sealed(&mut self, key_word: &str, epoch_word: &str) -> Vec<String> {
+        self.change_strand(
+            key_word,
+            Command::DropSealed(DropSealed {
+                registry: REGISTRY,
+                strands: vec![(strand(key_word), epoch(epoch_word))],
+            }),
+        )
+    }
+
+    /// Answers with how the strand is afterwards.
+    fn change_strand(&mut self, key_word: &str, command: Command) -> Vec<String> {
+        assert_eq!(self.apply(&command), Reply::Done);
+        let strand = read::strand(&self.view, TOPIC, key(key_word)).unwrap();
+        vec![match strand {
+            None => "gone".into(),
+            Some(strand) if strand.sealed => format!("sealed at {}", strand.epoch),
+            Some(strand) => format!("open at {}", strand.epoch),
+        }]
     }
 
     fn sweep(&mut self, what: &[&str]) -> Vec<String> {

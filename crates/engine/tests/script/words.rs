@@ -5,6 +5,8 @@ use engine::subscription::{RetryPolicy, SubscriptionSettings};
 use model::{Epoch, Generation, KeyHash, MessageId, RegistryNumber, ShardNumber, Term};
 use std::time::Duration;
 
+/// The one registry group.
+pub(crate) const REGISTRY: RegistryNumber = RegistryNumber(1);
 pub(crate) const SHARD: ShardNumber = ShardNumber(1);
 
 /// A key's name fills its hash; `-` is the strand of messages without a key.
@@ -23,7 +25,7 @@ pub(crate) fn message(word: &str) -> MessageId {
 /// How a key opens that was claimed at an epoch, with the floor of its registry group.
 pub(crate) fn opening(epoch: &str, floor: &str) -> Option<Opening> {
     Some(Opening {
-        registry: RegistryNumber(1),
+        registry: REGISTRY,
         epoch: Epoch(number(epoch)),
         since: Epoch(1),
         id_floor: message(floor),

@@ -1,8 +1,8 @@
-//! Strands that are drained and idle: so that state grows with the keys in use, not with all keys
-//! that ever were.
+//! Strands without a key that are drained and idle. Those with a key are released, since they have
+//! pins: see [`crate::shard::Seal`].
 
 use model::limits::{STRAND_IDLE, SWEEP_ROWS_MAX};
-use model::{Incarnation, KeyHash, Timestamp};
+use model::{Epoch, Incarnation, KeyHash, Timestamp};
 
 use crate::Fault;
 use crate::kv::{Overlay, ViewExt};
@@ -27,9 +27,11 @@ pub(super) fn sweep(
             return Ok(Swept::MoreFrom(key.strand));
         }
         touched += 1;
-        if (strand.runs == 0 || model::sabotage!("strand-swept-with-its-backlog"))
-            && time.since(strand.published) >= STRAND_IDLE
-        {
+        let is_idle = match model::sabotage!("strand-swept-with-its-backlog") {
+            true => strand.published.plus(STRAND_IDLE) <= time,
+            false => strand.is_idle(time),
+        };
+        if strand.epoch == Epoch(0) && is_idle {
             touched += release(overlay, *key)?;
         }
     }

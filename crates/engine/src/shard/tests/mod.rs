@@ -5,6 +5,7 @@ mod cost;
 mod delivery;
 mod publish;
 mod random;
+mod release;
 mod rewind;
 mod sweep;
 

@@ -1,8 +1,7 @@
 use super::*;
-use crate::kv::ViewExt;
 use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
 use crate::table::run::Run;
-use crate::table::strand::{Strand, StrandKey};
+use model::limits::STRAND_IDLE;
 
 fn first_of(reply: Reply) -> u64 {
     match reply {
@@ -100,16 +99,9 @@ fn a_sealed_strand_reopens_only_while_its_shard_has_kept_the_key() {
     let mut world = World::default();
     world.attach(9, settings(true, false));
     world.publish(strand(1), 1);
-    let key = StrandKey {
-        topic: TOPIC,
-        strand: strand(1),
-    };
-    let mut overlay = Overlay::new(&world.view);
-    let open = overlay.row::<Strand>(&key).unwrap().unwrap();
-    let sealed = true;
-    overlay.put(&key, &Strand { sealed, ..open });
-    let writes = overlay.into_writes();
-    world.view.commit(writes);
+    world.acknowledge(9, &[(strand(1), 1, None)]);
+    world.time = world.time.plus(STRAND_IDLE);
+    world.seal(strand(1), 1);
     let mut at = |epoch, since| {
         let since = Epoch(since);
         let opening = opening(epoch).map(|opening| Opening { since, ..opening });

@@ -101,24 +101,31 @@ fn a_detached_subscription_does_not_come_back() {
 }
 
 #[test]
-fn drained_strands_go_when_they_are_idle_and_ids_go_on() {
+fn strands_without_a_key_go_when_they_are_drained_and_idle() {
     let mut world = World::default();
     world.attach(9, settings(true, false));
+    world.publish(UNKEYED, 1);
     world.publish(KEY, 1);
-    world.publish(strand(2), 1);
-    world.acknowledge(9, &[(KEY, 1, None)]);
+    world.acknowledge(9, &[(KEY, 2, None)]);
     let idle = Sweep::IdleStrands {
         topic: TOPIC,
         from: read::FIRST_STRAND,
     };
+    world.time = world.time.plus(STRAND_IDLE);
+    sweep(&mut world, &idle);
+    assert_eq!(
+        world.view.rows_of::<Strand>(),
+        2,
+        "one has a message, the other has a pin"
+    );
+    world.acknowledge(9, &[(UNKEYED, 1, None)]);
+    world.publish(UNKEYED, 1);
+    world.acknowledge(9, &[(UNKEYED, 3, None)]);
     sweep(&mut world, &idle);
     assert_eq!(world.view.rows_of::<Strand>(), 2, "too young");
     world.time = world.time.plus(STRAND_IDLE);
     sweep(&mut world, &idle);
-    assert_eq!(world.view.rows_of::<Strand>(), 1, "one has a message");
-    assert_eq!(world.view.rows_of::<Lane>(), 0);
-    world.publish(KEY, 1);
-    assert_eq!(world.next(9, KEY), Some(3));
+    assert_eq!(world.view.rows_of::<Strand>(), 1);
 }
 
 #[test]
@@ -128,7 +135,11 @@ fn a_long_list_of_strands_is_swept_in_steps() {
     for number in 0..strands {
         let mut hash = [0; 16];
         hash[..8].copy_from_slice(&number.to_be_bytes());
-        world.publish(KeyHash(hash), 1);
+        let publish = Publish {
+            keyed: false,
+            ..publish(KeyHash(hash), 1)
+        };
+        world.reply(Command::Publish(publish));
     }
     world.time = world.time.plus(STRAND_IDLE);
     let (topic, mut from, mut steps) = (TOPIC, read::FIRST_STRAND, 1);

@@ -2,7 +2,9 @@
 
 use engine::dispatch::Input;
 use engine::kv::Overlay;
-use engine::registry::{self, Command, Reply};
+use engine::registry::{self, Command, Pin, Reply};
+use engine::table::strand::StrandKey;
+use model::{Incarnation, KeyHash};
 
 use super::Bench;
 
@@ -22,6 +24,30 @@ impl Bench {
         let (question, _) = self.questions.pop_front().expect("there is a question");
         let reply = None;
         self.input(Input::RegistryAnswered { question, reply });
+    }
+
+    /// The oldest question is carried out, and its answer is lost.
+    pub(crate) fn carry_out_and_lose_question(&mut self) {
+        let (_, command) = self.questions.front().cloned().expect("a question");
+        self.registry(&command);
+        self.lose_question();
+    }
+
+    /// The oldest question is answered with this.
+    pub(crate) fn answer_question_with(&mut self, reply: Reply) {
+        let (question, _) = self.questions.pop_front().expect("there is a question");
+        let reply = Some(reply);
+        self.input(Input::RegistryAnswered { question, reply });
+    }
+
+    /// Every pin of the group.
+    pub(crate) fn pins(&self) -> Vec<(StrandKey, Pin)> {
+        let first = StrandKey {
+            topic: Incarnation(0),
+            strand: KeyHash([0; 16]),
+        };
+        let pins = registry::read::pins(&self.registry, first);
+        pins.map(|row| row.unwrap()).collect()
     }
 
     /// Applies a command to the registry group.
