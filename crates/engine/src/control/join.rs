@@ -69,9 +69,8 @@ impl NewNode {
         if nodes.iter().filter(is_in).count() >= NODES_MAX {
             return Err(NodeRejected::TooMany);
         }
-        let stays = |node: &&Node| matches!(node.state, NodeState::Active | NodeState::Draining);
-        let named = |node: &&Node| node.name == self.name;
-        match nodes.iter().filter(stays).find(named) {
+        let named = |node: &&Node| node.state.keeps_name() && node.name == self.name;
+        match nodes.iter().find(named) {
             Some(holder) => Err(NodeRejected::NameTaken {
                 name: self.name.clone(),
                 node: holder.id,

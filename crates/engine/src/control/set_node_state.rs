@@ -20,7 +20,7 @@ pub struct SetNodeState {
 impl SetNodeState {
     pub(super) fn apply(self, overlay: &mut Overlay<'_>) -> Result<Outcome, Stop> {
         let mut node = member(overlay, self.node)?;
-        if self.state == NodeState::Active {
+        if self.state.keeps_name() {
             self.check_name(overlay, &node)?;
         }
         node.state = self.state;
@@ -31,9 +31,7 @@ impl SetNodeState {
     /// While it was on its way out, another node may have come under its name.
     fn check_name(self, view: &dyn View, node: &Node) -> Result<(), Stop> {
         let heir = |other: &&Node| {
-            other.id != node.id
-                && other.name == node.name
-                && matches!(other.state, NodeState::Active | NodeState::Draining)
+            other.id != node.id && other.name == node.name && other.state.keeps_name()
         };
         match read::nodes(view)?.iter().find(heir) {
             Some(heir) => Err(Stop::from(NodeRejected::NameTaken {

@@ -7,10 +7,13 @@
 //! of one region share their work.
 
 mod balance;
+mod departure;
 mod shards;
 mod sites;
 mod step;
 mod target;
+
+pub use departure::{Consequence, departure};
 
 use std::collections::{BTreeMap, BTreeSet};
 

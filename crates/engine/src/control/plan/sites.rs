@@ -26,13 +26,13 @@ impl Sites {
                 region: node.region,
                 zone: node.zone,
                 state: node.state,
-                lost: lost.contains(&node.id),
+                lost: lost.contains(&node.id) || node.state == NodeState::Replaced,
             };
             (node.id, site)
         };
         let is_in = |node: &Node| node.state != NodeState::Removed;
         let nodes: BTreeMap<_, _> = nodes.into_iter().filter(is_in).map(site).collect();
-        let staying = nodes.values().filter(|site| site.stays());
+        let staying = nodes.values().filter(|site| site.state.keeps_replicas());
         let regions = staying.map(|site| site.region.clone()).collect();
         Sites { nodes, regions }
     }
@@ -43,14 +43,19 @@ impl Sites {
         &self.regions
     }
 
-    /// The nodes that are not removed.
+    /// The nodes that have the catalogue: those that have a disk, until they are removed.
     pub(super) fn present(&self) -> impl Iterator<Item = NodeId> {
-        self.nodes.keys().copied()
+        let has_disk = |site: &Site| site.state != NodeState::Replaced;
+        let present = self.nodes.iter().filter(move |(_, site)| has_disk(site));
+        present.map(|(node, _)| *node)
     }
 
     /// The nodes on their way out.
     pub(super) fn leaving(&self) -> impl Iterator<Item = NodeId> {
-        let leaving = self.nodes.iter().filter(|(_, site)| !site.stays());
+        let leaving = self
+            .nodes
+            .iter()
+            .filter(|(_, site)| !site.state.keeps_name());
         leaving.map(|(node, _)| *node)
     }
 
@@ -78,7 +83,8 @@ impl Sites {
     /// Whether a node may keep the replicas that it has. One that is lost may, until there is
     /// another in its place.
     pub(super) fn may_stay(&self, node: NodeId) -> bool {
-        self.nodes.get(&node).is_some_and(Site::stays)
+        let site = self.nodes.get(&node);
+        site.is_some_and(|site| site.state.keeps_replicas())
     }
 
     /// The nodes of a region that may vote in a group with these voters.
@@ -94,12 +100,6 @@ impl Sites {
                 false => self.may_come(*node),
             })
             .collect()
-    }
-}
-
-impl Site {
-    fn stays(&self) -> bool {
-        matches!(self.state, NodeState::Active | NodeState::Draining)
     }
 }
 

@@ -7,6 +7,7 @@ use model::{
 };
 
 use super::*;
+use crate::control::read::Survives;
 use crate::control::{At, Found, Founded, NewNode, Node, apply};
 use crate::kv::Overlay;
 use crate::kv::memory::MemoryView;
@@ -412,6 +413,46 @@ fn a_node_leaves_when_its_replicas_are_elsewhere_by_word_of_their_leaders() {
         assert!(!placement.voters.contains(&NodeId(leaving)));
         assert_eq!(placement.voters.len(), 3);
     }
+}
+
+#[test]
+fn a_replaced_node_keeps_its_votes_until_another_has_come_for_each() {
+    let mut cluster = Cluster::of(&["eu-a", "eu-b", "eu-c"]);
+    cluster.set_state(3, NodeState::Replaced);
+    cluster.settle();
+    for placement in cluster.placements() {
+        assert_eq!(placement.voters.len(), 3, "nobody could come for it");
+        assert!(!placement.learners.contains(&NodeId(3)), "it has no disk");
+    }
+    cluster.join(&["eu-c"]);
+    cluster.round();
+    let group = shard(REGION_SHARD);
+    assert_eq!(cluster.voters(group), [1, 2, 4], "in one step");
+    cluster.settle();
+    for placement in cluster.placements() {
+        assert_eq!(placement.voters.len(), 3);
+        assert!(!placement.voters.contains(&NodeId(3)));
+    }
+    assert_eq!(cluster.nodes()[2].state, NodeState::Removed);
+}
+
+#[test]
+fn a_departure_is_told_before_it_happens() {
+    let tell = |cluster: &Cluster, node| -> Vec<_> {
+        let consequences = departure(&cluster.view, &BTreeSet::new(), NodeId(node)).unwrap();
+        let told = consequences.into_iter();
+        told.map(|it| (it.group, it.now, it.then)).collect()
+    };
+    let four = Cluster::of(&["eu-a", "eu-b", "eu-c", "eu-d"]);
+    for node in 1..=4 {
+        assert_eq!(tell(&four, node), [], "another zone takes its place");
+    }
+    let three = Cluster::of(&["eu-a", "eu-b", "eu-c"]);
+    let weaker = (GroupId::Control, Survives::Zone, Some(Survives::Nothing));
+    assert!(tell(&three, 1).contains(&weaker), "{:?}", tell(&three, 1));
+    let alone = Cluster::of(&["eu-a", "us-a", "ap-a"]);
+    let us = alone.shards("us", SurvivalGoal::Zone)[0];
+    assert!(tell(&alone, 2).contains(&(us, Survives::Nothing, None)));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::control::table::NameKey;
 use crate::control::table::cluster::{Cluster, ClusterKey};
 use crate::control::table::node::NodeKey;
 use crate::control::table::placement::PlacementKey;
-use crate::control::{Node, NodeState, Placement, Region};
+use crate::control::{Node, Placement, Region};
 use crate::kv::{View, ViewExt};
 
 /// What was decided when the cluster was founded; `None` before that.
@@ -63,7 +63,7 @@ pub fn regions(view: &dyn View) -> Result<Vec<Region>, Fault> {
 /// # Errors
 /// [`Fault`] when the state can't be read.
 pub fn present_regions(view: &dyn View) -> Result<BTreeSet<RegionName>, Fault> {
-    let stays = |node: &Node| matches!(node.state, NodeState::Active | NodeState::Draining);
+    let stays = |node: &Node| node.state.keeps_replicas();
     let nodes = nodes(view)?.into_iter().filter(stays);
     Ok(nodes.map(|node| node.region).collect())
 }

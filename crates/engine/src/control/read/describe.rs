@@ -1,6 +1,7 @@
 //! Regions, nodes and shards as an operator asks about them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use model::{GroupId, NodeId, ShardNumber};
 
@@ -116,7 +117,7 @@ pub fn describe_shards(view: &dyn View) -> Result<Vec<ShardDescription>, Fault> 
         let voters: Vec<Node> = nodes.iter().filter(votes).cloned().collect();
         Some(ShardDescription {
             number,
-            survives: survives(&placement, &voters),
+            survives: survives(&voters),
             placement,
             voters,
         })
@@ -136,13 +137,14 @@ fn shard_number(group: GroupId) -> Option<ShardNumber> {
     }
 }
 
-fn survives(placement: &Placement, voters: &[Node]) -> Survives {
+/// What a group survives that has these voters.
+pub(in crate::control) fn survives(voters: &[Node]) -> Survives {
     let zone = |node: &Node| (node.region.clone(), node.zone.clone());
-    if outlives_any(placement, voters, |node| node.region.clone()) {
+    if outlives_any(voters, |node| node.region.clone()) {
         Survives::Region
-    } else if outlives_any(placement, voters, zone) {
+    } else if outlives_any(voters, zone) {
         Survives::Zone
-    } else if outlives_any(placement, voters, |node| node.id) {
+    } else if outlives_any(voters, |node| node.id) {
         Survives::Node
     } else {
         Survives::Nothing
@@ -150,20 +152,28 @@ fn survives(placement: &Placement, voters: &[Node]) -> Survives {
 }
 
 /// Whether a majority is left when all voters go that share any one failure domain.
-fn outlives_any<Domain: Ord>(
-    placement: &Placement,
-    voters: &[Node],
-    domain: impl Fn(&Node) -> Domain,
-) -> bool {
-    let mut domains: BTreeMap<Domain, BTreeSet<NodeId>> = BTreeMap::new();
+fn outlives_any<Domain: Ord>(voters: &[Node], domain: impl Fn(&Node) -> Domain) -> bool {
+    let mut domains: BTreeMap<Domain, usize> = BTreeMap::new();
     for node in voters {
-        domains.entry(domain(node)).or_default().insert(node.id);
+        *domains.entry(domain(node)).or_default() += 1;
     }
-    domains.values().all(|lost| outlives(placement, lost))
+    let mut lost = domains.values();
+    lost.all(|lost| (voters.len() - lost) * 2 > voters.len())
 }
 
 /// Whether a majority of the group's voters is left without these nodes.
 fn outlives(placement: &Placement, lost: &BTreeSet<NodeId>) -> bool {
     let left = placement.voters.difference(lost).count();
     left * 2 > placement.voters.len()
+}
+
+impl fmt::Display for Survives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Survives::Nothing => "nothing",
+            Survives::Node => "node",
+            Survives::Zone => "zone",
+            Survives::Region => "region",
+        })
+    }
 }

@@ -47,6 +47,23 @@ pub enum NodeState {
     Decommissioning,
     /// It is out, for ever.
     Removed,
+    /// Its disk is gone. Its votes stay with it until another node has come for each; its name is
+    /// free for that one.
+    Replaced,
+}
+
+impl NodeState {
+    /// Whether no other node may have its name.
+    #[must_use]
+    pub fn keeps_name(self) -> bool {
+        matches!(self, NodeState::Active | NodeState::Draining)
+    }
+
+    /// Whether it may keep the replicas that it has.
+    #[must_use]
+    pub fn keeps_replicas(self) -> bool {
+        self.keeps_name() || self == NodeState::Replaced
+    }
 }
 
 impl fmt::Display for NodeState {
@@ -56,6 +73,7 @@ impl fmt::Display for NodeState {
             NodeState::Draining => "draining",
             NodeState::Decommissioning => "decommissioning",
             NodeState::Removed => "removed",
+            NodeState::Replaced => "replaced",
         })
     }
 }

@@ -158,6 +158,23 @@ fn a_name_is_free_again_when_its_node_is_on_its_way_out() {
 }
 
 #[test]
+fn a_name_is_free_for_the_node_that_takes_the_place_of_a_lost_disk() {
+    let mut catalogue = founded();
+    join(&mut catalogue, 2, "us");
+    set_state(&mut catalogue, 2, NodeState::Replaced);
+    let empty = NewNode {
+        join: [9; 16],
+        ..new_node(2, "us")
+    };
+    let joined = catalogue.reply(Command::Join(empty));
+    assert_eq!(joined, Reply::Joined(NodeId(3)), "never the old id");
+    for state in [NodeState::Active, NodeState::Draining] {
+        let back = set_state(&mut catalogue, 2, state);
+        assert!(matches!(back, Reply::Rejected(_)), "{back:?}");
+    }
+}
+
+#[test]
 fn a_removed_node_stays_out() {
     let mut catalogue = founded();
     join(&mut catalogue, 2, "us");

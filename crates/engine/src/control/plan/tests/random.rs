@@ -19,9 +19,9 @@ const REGIONS: [&str; 5] = ["eu", "us", "ap", "af", "sa"];
 const ZONES: [&str; 3] = ["a", "b", "c"];
 
 fn event() -> impl Strategy<Value = Event> {
-    use NodeState::{Active, Decommissioning, Draining};
+    use NodeState::{Active, Decommissioning, Draining, Replaced};
     let goal = prop::sample::select(vec![SurvivalGoal::Zone, SurvivalGoal::Region]);
-    let state = prop::sample::select(vec![Active, Draining, Decommissioning]);
+    let state = prop::sample::select(vec![Active, Draining, Decommissioning, Replaced]);
     prop_oneof![
         6 => (0..REGIONS.len(), 0..ZONES.len()).prop_map(|(region, zone)| Event::Join { region, zone }),
         2 => any::<prop::sample::Index>().prop_map(Event::Lose),
@@ -80,8 +80,9 @@ impl Cluster {
             return;
         }
         let is_well = |voter: &&NodeId| {
+            let state = self.nodes()[voter.0 as usize - 1].state;
             !self.health.lost.contains(*voter)
-                && self.nodes()[voter.0 as usize - 1].state != NodeState::Removed
+                && !matches!(state, NodeState::Removed | NodeState::Replaced)
         };
         for voters in [&old.voters, &new.voters] {
             let well = voters.iter().filter(is_well).count();
@@ -95,10 +96,9 @@ impl Cluster {
     }
 
     fn staying(&self, region: &str) -> Vec<Node> {
-        let stays = |node: &Node| matches!(node.state, NodeState::Active | NodeState::Draining);
         let nodes = self.nodes().into_iter();
         nodes
-            .filter(|node| stays(node) && node.region.as_str() == region)
+            .filter(|node| node.state.keeps_replicas() && node.region.as_str() == region)
             .collect()
     }
 
@@ -193,7 +193,7 @@ proptest! {
 
         cluster.health.lost.clear();
         for node in cluster.nodes() {
-            if node.state == NodeState::Draining {
+            if matches!(node.state, NodeState::Draining | NodeState::Replaced) {
                 cluster.set_state(node.id.0, NodeState::Active);
             }
         }
