@@ -10,7 +10,6 @@ use model::{Incarnation, ProjectId, SubscriptionName, TopicName};
 use thiserror::Error;
 
 pub use cluster::{cluster, node, nodes, placement, placements, present_regions, region, regions};
-pub(super) use describe::survives;
 pub use describe::{
     NodeDescription, RegionDescription, ShardDescription, Survives, describe_nodes,
     describe_regions, describe_shards,

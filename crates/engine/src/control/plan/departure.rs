@@ -43,7 +43,7 @@ pub fn departure(
     let mut homes = Homes::of(&placements);
     let survives = |voters: &BTreeSet<NodeId>| {
         let voters = nodes.iter().filter(|node| voters.contains(&node.id));
-        read::survives(&voters.cloned().collect::<Vec<Node>>())
+        Survives::of(&voters.cloned().collect::<Vec<Node>>())
     };
     let mut consequences = Vec::new();
     for placement in placements.iter().filter(|it| it.voters.contains(&node)) {

@@ -117,7 +117,7 @@ pub fn describe_shards(view: &dyn View) -> Result<Vec<ShardDescription>, Fault> 
         let voters: Vec<Node> = nodes.iter().filter(votes).cloned().collect();
         Some(ShardDescription {
             number,
-            survives: survives(&voters),
+            survives: Survives::of(&voters),
             placement,
             voters,
         })
@@ -137,20 +137,6 @@ fn shard_number(group: GroupId) -> Option<ShardNumber> {
     }
 }
 
-/// What a group survives that has these voters.
-pub(in crate::control) fn survives(voters: &[Node]) -> Survives {
-    let zone = |node: &Node| (node.region.clone(), node.zone.clone());
-    if outlives_any(voters, |node| node.region.clone()) {
-        Survives::Region
-    } else if outlives_any(voters, zone) {
-        Survives::Zone
-    } else if outlives_any(voters, |node| node.id) {
-        Survives::Node
-    } else {
-        Survives::Nothing
-    }
-}
-
 /// Whether a majority is left when all voters go that share any one failure domain.
 fn outlives_any<Domain: Ord>(voters: &[Node], domain: impl Fn(&Node) -> Domain) -> bool {
     let mut domains: BTreeMap<Domain, usize> = BTreeMap::new();
@@ -165,6 +151,23 @@ fn outlives_any<Domain: Ord>(voters: &[Node], domain: impl Fn(&Node) -> Domain) 
 fn outlives(placement: &Placement, lost: &BTreeSet<NodeId>) -> bool {
     let left = placement.voters.difference(lost).count();
     left * 2 > placement.voters.len()
+}
+
+impl Survives {
+    /// What a group survives that has these voters.
+    #[must_use]
+    pub fn of(voters: &[Node]) -> Self {
+        let zone = |node: &Node| (node.region.clone(), node.zone.clone());
+        if outlives_any(voters, |node| node.region.clone()) {
+            Survives::Region
+        } else if outlives_any(voters, zone) {
+            Survives::Zone
+        } else if outlives_any(voters, |node| node.id) {
+            Survives::Node
+        } else {
+            Survives::Nothing
+        }
+    }
 }
 
 impl fmt::Display for Survives {
