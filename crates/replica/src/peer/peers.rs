@@ -120,7 +120,7 @@ impl Peers {
         let book = self.book();
         let peer = book.get(&node).ok_or(Unreachable { node })?;
         let channel = peer.channels[purpose as usize].clone();
-        Ok(PeerChannel::new(channel, self.0.stamp.clone()))
+        Ok(PeerChannel::new(channel, self.0.stamp.for_node(node)))
     }
 
     /// A channel to whichever node listens at `host:port`, for a node that knows no other yet.

@@ -1,4 +1,4 @@
-//! What every call between nodes says of its caller, and how it is checked.
+//! What every call between nodes says of its caller, and for whom it is, and how both are checked.
 
 use model::NodeId;
 use tonic::metadata::{Ascii, MetadataMap, MetadataValue};
@@ -14,6 +14,9 @@ use super::{Peers, Settings};
 const CLUSTER: &str = "orderly-cluster";
 /// The caller's number; zero for a node that has none yet.
 const NODE: &str = "orderly-node";
+/// The number of the node that the call is for: where one listened, another may listen now, with an
+/// empty disk under the same name. Its word must never count as the word of the first.
+const FOR: &str = "orderly-for";
 /// The caller's version of all that nodes say to each other.
 const PROTOCOL: &str = "orderly-protocol";
 
@@ -28,6 +31,8 @@ pub type PeerChannel = InterceptedService<Channel, Stamp>;
 pub struct Stamp {
     cluster: MetadataValue<Ascii>,
     node: MetadataValue<Ascii>,
+    /// For whom it is, where the caller knows.
+    asked: Option<MetadataValue<Ascii>>,
 }
 
 /// Who makes a call: stands in the extensions of every request that was let in.
@@ -43,6 +48,15 @@ impl Stamp {
         Stamp {
             cluster: cluster.expect("the id of a cluster is visible ASCII"),
             node: settings.node.0.into(),
+            asked: None,
+        }
+    }
+
+    /// The same on calls for one node only.
+    pub(super) fn for_node(&self, node: NodeId) -> Self {
+        Stamp {
+            asked: Some(node.0.into()),
+            ..self.clone()
         }
     }
 }
@@ -53,6 +67,9 @@ impl Interceptor for Stamp {
         metadata.insert(CLUSTER, self.cluster.clone());
         metadata.insert(NODE, self.node.clone());
         metadata.insert(PROTOCOL, MetadataValue::from_static(SPOKEN));
+        if let Some(asked) = &self.asked {
+            metadata.insert(FOR, asked.clone());
+        }
         Ok(request)
     }
 }
@@ -78,8 +95,16 @@ impl Interceptor for Check {
                 "the caller speaks version {spoken} between nodes, this node version {SPOKEN}"
             )));
         }
-        let node = text(metadata, NODE)?.parse();
-        let node = NodeId(node.map_err(|_| refused(format!("{NODE} is not a number")))?);
+        if metadata.contains_key(FOR) {
+            let asked = number(metadata, FOR)?;
+            if asked != settings.node && !model::sabotage!("answers-for-another-node") {
+                let here = settings.node;
+                return Err(refused(format!(
+                    "node {here} listens here, not node {asked}"
+                )));
+            }
+        }
+        let node = number(metadata, NODE)?;
         self.check_proof(node, request.extensions())?;
         request.extensions_mut().insert(Caller { node });
         Ok(request)
@@ -115,6 +140,12 @@ fn text<'a>(metadata: &'a MetadataMap, key: &str) -> Result<&'a str, Status> {
             "{key} is missing: the caller is no node of a cluster"
         ))
     })
+}
+
+fn number(metadata: &MetadataMap, key: &str) -> Result<NodeId, Status> {
+    let number = text(metadata, key)?.parse();
+    let number = number.map_err(|_| refused(format!("{key} is not a number")))?;
+    Ok(NodeId(number))
 }
 
 fn refused(why: String) -> Status {
@@ -160,6 +191,18 @@ mod tests {
         request.metadata_mut().insert(PROTOCOL, newer);
         let refused = Check(peers("a")).call(request).unwrap_err();
         assert_eq!(refused.code(), Code::FailedPrecondition);
+    }
+
+    #[test]
+    fn a_call_for_another_node_is_refused() {
+        let call = |asked| {
+            let mut stamp = Stamp::new(peers("a").settings()).for_node(asked);
+            Check(peers("a")).call(stamp.call(Request::new(())).unwrap())
+        };
+        assert!(call(NodeId(7)).is_ok());
+        let refused = call(NodeId(4)).unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert_eq!(refused.message(), "node 7 listens here, not node 4");
     }
 
     #[test]
