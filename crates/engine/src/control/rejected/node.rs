@@ -20,8 +20,8 @@ pub enum NodeRejected {
     Removed(NodeId),
     /// Two nodes can't have one name.
     #[error(
-        "node {node} is called \"{name}\" already; choose another name, or decommission that node \
-         first"
+        "node {node} is called \"{name}\" already; choose another name, or, if its disk is gone, \
+         make room with \"orderly nodes replace {name}\""
     )]
     NameTaken {
         /// The name.
