@@ -196,6 +196,10 @@ impl From<ResolveError> for Failure {
             ResolveError::Detached(_) | ResolveError::NotInTransit(_) => {
                 Failure::new(Code::FailedPrecondition, why)
             }
+            ResolveError::Draining => Failure::new(
+                Code::Unavailable,
+                "This node is being drained. Connect to another.",
+            ),
             ResolveError::Ended(_) => Unavailable::StreamClosed.into(),
             ResolveError::Unavailable(why) => why.into(),
             ResolveError::Fault(fault) => fault.into(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Fault;
-use engine::control::{self, Placement, plan, read};
+use engine::control::{self, NodeState, Placement, plan, read};
 use store::{DiskLevel, Store};
 
 use crate::catalogue::CatalogueLease;
@@ -65,8 +65,20 @@ impl Health {
     }
 
     fn drain(&self) -> Option<String> {
-        let draining = self.draining.load(Ordering::Relaxed);
-        draining.then(|| "the node is about to stop".to_owned())
+        if self.draining.load(Ordering::Relaxed) {
+            return Some("the node is about to stop".to_owned());
+        }
+        let node = match read::node(self.control.view(), self.groups.node()) {
+            Ok(node) => node?,
+            Err(fault) => return Some(unreadable(&fault)),
+        };
+        match node.state {
+            NodeState::Active => None,
+            state => Some(format!(
+                "the node is {state}; \"orderly nodes activate {}\" takes it back while it can",
+                node.name
+            )),
+        }
     }
 
     fn catalogue(&self) -> Option<String> {

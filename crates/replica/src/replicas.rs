@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
-use engine::control::{self, Found, Founded};
+use engine::control::{self, Found, Founded, NodeState};
 use engine::table::run::referred_payload;
 use model::{GroupId, NodeId};
 use store::{Digest, Store};
@@ -147,8 +147,7 @@ impl Replicas {
         clock: Clock,
         forwards: mpsc::Sender<ForwardRequest>,
     ) -> Self {
-        let stop = Stop::new();
-        let mut tasks = JoinSet::new();
+        let (stop, mut tasks) = (Stop::new(), JoinSet::new());
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
         let (keeper, lease) = catalogue::lease();
         let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
@@ -169,6 +168,7 @@ impl Replicas {
             clock,
             peers.clone(),
             lease.clone(),
+            settings.replace_after,
             stop.ear(),
         );
         tasks.spawn(leader);
@@ -280,6 +280,25 @@ impl Replicas {
     /// [`Fault`] when the state can't be read, or is damaged.
     pub fn digest(&self, group: GroupId) -> Result<Option<Digest>, Fault> {
         self.store.digest(group, referred_payload)
+    }
+
+    /// Resolves when the cluster has removed this node, as far as its catalogue tells.
+    pub fn removed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (control, node) = (self.control.clone(), self.groups.node());
+        async move {
+            let mut applied = control.applied();
+            loop {
+                applied.borrow_and_update();
+                let row = control::read::node(control.view(), node);
+                if matches!(row, Ok(Some(row)) if row.state == NodeState::Removed) {
+                    return;
+                }
+                if applied.changed().await.is_err() {
+                    // The replica has stopped, which is told elsewhere.
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
     }
 
     /// Waits until a replica stops by itself: its disk fails, or its state is not what it must

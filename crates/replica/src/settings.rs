@@ -6,6 +6,10 @@ use model::NodeId;
 
 use crate::raft::Timing;
 
+/// A restart of a machine takes less. To copy everything that a node had costs the others more
+/// than to wait.
+const REPLACE_AFTER: Duration = Duration::from_secs(5 * 60);
+
 /// How the replicas of a node run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -22,6 +26,9 @@ pub struct Settings {
     pub lag_max: u64,
     /// How long a shutdown waits for calls that were taken up before.
     pub drain_max: Duration,
+    /// A node that is silent for so long gets no replicas, and those that it has move to others
+    /// where there are any. The leader of the control group goes by its own setting.
+    pub replace_after: Duration,
 }
 
 impl Settings {
@@ -54,6 +61,7 @@ impl Settings {
             cut_log_every: Duration::from_secs(5),
             lag_max: 20_000,
             drain_max: Duration::from_secs(5),
+            replace_after: REPLACE_AFTER,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Names become incarnations, by this node's copy of the catalogue.
 
 use engine::Fault;
-use engine::control::{Subscription, Topic, read};
+use engine::control::{NodeState, Subscription, Topic, read};
 use engine::route::NotInTransit;
 use model::{SubscriptionName, TopicName};
 use thiserror::Error;
@@ -20,6 +20,9 @@ pub enum ResolveError {
     /// The topic's messages must not pass through this region.
     #[error(transparent)]
     NotInTransit(#[from] NotInTransit),
+    /// *Retry*, elsewhere: an operator is about to stop this node.
+    #[error("this node is being drained: connect to another")]
+    Draining,
     /// *Retry*: a session ended, and the subscription is as it was.
     #[error("the session of subscription {0} ended")]
     Ended(SubscriptionName),
@@ -50,6 +53,17 @@ impl Router {
             None => Err(ResolveError::NotFound(name.clone())),
             Some(found) if found.detached => Err(ResolveError::Detached(name.clone())),
             Some(found) => Ok(found),
+        }
+    }
+
+    /// Whether this node takes new sessions.
+    ///
+    /// # Errors
+    /// [`ResolveError::Draining`] when an operator has brought it to rest.
+    pub(crate) fn admit_session(&self) -> Result<(), ResolveError> {
+        match read::node(self.control().current()?, self.inner.node)? {
+            Some(node) if node.state == NodeState::Draining => Err(ResolveError::Draining),
+            _ => Ok(()),
         }
     }
 

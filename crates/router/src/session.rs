@@ -225,6 +225,7 @@ impl Router {
         name: &SubscriptionName,
         open: Open,
     ) -> Result<(Session, SubscriptionSettings), ResolveError> {
+        self.admit_session()?;
         let subscription = self.subscription(name)?;
         if let Some(topic) = &subscription.topic_name
             && let Some(topic) = read::topic(self.control().current()?, topic)?

@@ -8,6 +8,7 @@ use store::StateView;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::reports::Survey;
 use super::request::{Answer, Call, Led, Renewal, Request};
 use crate::StartError;
 use crate::Unavailable;
@@ -142,6 +143,17 @@ impl ControlClient {
         };
         match self.call(Call::Renew(renewal)).await? {
             Answer::Lease(lease) => Ok(lease),
+            _ => Err(Unavailable::NOT_DONE),
+        }
+    }
+
+    /// What the leader hears from the nodes: who leads what, who votes where, who is silent.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub async fn survey(&self) -> Result<Survey, Unavailable> {
+        match self.call(Call::Survey).await? {
+            Answer::Survey(survey) => Ok(survey),
             _ => Err(Unavailable::NOT_DONE),
         }
     }

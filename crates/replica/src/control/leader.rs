@@ -2,6 +2,7 @@
 //! group; until then it refuses, so that callers look elsewhere.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
@@ -25,6 +26,8 @@ use crate::stopping::Stopping;
 struct Surroundings {
     core: Core,
     clock: Clock,
+    /// A node that is silent for so long is replaced.
+    replace_after: Duration,
     requests: mpsc::Receiver<Request>,
     stopping: Stopping,
 }
@@ -60,6 +63,7 @@ pub(crate) fn leader(
     clock: Clock,
     peers: Peers,
     lease: CatalogueLease,
+    replace_after: Duration,
     stopping: Stopping,
 ) -> (
     ControlClient,
@@ -72,6 +76,7 @@ pub(crate) fn leader(
     let around = Surroundings {
         core,
         clock,
+        replace_after,
         requests,
         stopping,
     };
@@ -125,13 +130,14 @@ impl<'s> Leader<'s> {
         let nodes = read::nodes(around.core.view())?;
         let now = around.clock.monotonic();
         let grants = Grants::presume(nodes.iter().map(|node| node.id), first, now);
+        let replace_after = around.replace_after;
         Ok(Leader {
             around,
             grants,
             proposed: VecDeque::new(),
             applied: VecDeque::new(),
             barriers: Vec::new(),
-            planning: Planning::new(),
+            planning: Planning::new(replace_after),
         })
     }
 
@@ -200,6 +206,10 @@ impl<'s> Leader<'s> {
                     let _ = answer.send(Ok(Answer::Released));
                 }
                 Call::Barrier => self.barrier(answer).await,
+                Call::Survey => {
+                    let survey = self.planning.survey(&self.around.core)?;
+                    let _ = answer.send(Ok(Answer::Survey(survey)));
+                }
             }
         }
         if !commands.is_empty() {
@@ -220,7 +230,7 @@ impl<'s> Leader<'s> {
         }
         let now = self.now();
         let granted = self.grants.renew(&renewal, now);
-        self.planning.hear(renewal.led);
+        self.planning.hear(renewal.node, renewal.led);
         Ok(Ok(Answer::Lease(granted.then_some(CATALOGUE_LEASE))))
     }
 

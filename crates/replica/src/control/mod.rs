@@ -6,6 +6,7 @@
 //! - `request`: a call on its way to the leader.
 //! - `leader`: the leader at work: it proposes changes, and answers them when all nodes have them.
 //! - `planning`: where groups should live, proposed again and again.
+//! - `reports`: what the leader hears from the nodes.
 //! - `grants`: which nodes have a catalogue lease.
 
 mod client;
@@ -14,9 +15,11 @@ mod leader;
 mod membership;
 mod planning;
 mod remote;
+mod reports;
 mod request;
 
 pub use client::ControlClient;
 pub(crate) use leader::leader;
 pub use membership::{JoinError, Joined, join};
+pub use reports::{LedGroup, Survey};
 pub(crate) use request::Led;

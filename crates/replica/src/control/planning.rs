@@ -1,14 +1,15 @@
 //! Where groups should live: what the leader of the control group proposes by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Proposal};
-use engine::control::{Health, plan};
-use model::{GroupId, NodeId, Term, Timestamp};
+use engine::control::{Health, Node, NodeState, plan, read};
+use model::{NodeId, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
+use super::reports::{Reports, Survey};
 use super::request::Led;
 use crate::raft::{Core, Pending};
 
@@ -17,35 +18,44 @@ const PLAN_EVERY: Duration = Duration::from_millis(200);
 
 /// What one leadership knows and proposes of the places of groups.
 pub(super) struct Planning {
-    /// Who votes in each group, and the term of the leader that said so.
-    voters: BTreeMap<GroupId, (Term, BTreeSet<NodeId>)>,
+    reports: Reports,
+    /// A node that is silent for so long is replaced.
+    replace_after: Duration,
     next: Instant,
     /// What was proposed and is not applied yet.
     proposed: Option<Pending>,
 }
 
 impl Planning {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(replace_after: Duration) -> Self {
         Planning {
-            voters: BTreeMap::new(),
+            reports: Reports::new(),
+            replace_after,
             next: Instant::now(),
             proposed: None,
         }
     }
 
     /// A node tells what it leads.
-    pub(super) fn hear(&mut self, led: Vec<Led>) {
-        for Led {
-            group,
-            term,
-            voters,
-        } in led
-        {
-            let known = self.voters.entry(group).or_default();
-            if term >= known.0 {
-                *known = (term, voters);
-            }
-        }
+    pub(super) fn hear(&mut self, node: NodeId, led: Vec<Led>) {
+        self.reports.hear(node, led);
+    }
+
+    /// What was heard from the nodes of the cluster.
+    pub(super) fn survey(&self, core: &Core) -> Result<Survey, Fault> {
+        let nodes = read::nodes(core.view())?.into_iter();
+        let nodes = nodes.filter(|node| node.state != NodeState::Removed);
+        Ok(self.reports.survey(nodes.map(|node| node.id)))
+    }
+
+    /// The nodes that were silent for too long. One that drains is to be: its operator has stopped
+    /// it, and will start it again.
+    fn lost(&self, core: &Core) -> Result<BTreeSet<NodeId>, Fault> {
+        let is_lost = |node: &Node| {
+            node.state != NodeState::Draining && self.reports.silence(node.id) >= self.replace_after
+        };
+        let nodes = read::nodes(core.view())?.into_iter();
+        Ok(nodes.filter(is_lost).map(|node| node.id).collect())
     }
 
     /// Waits until it is time for another plan.
@@ -61,13 +71,9 @@ impl Planning {
     /// Proposes the next step, if there is one.
     pub(super) async fn plan(&mut self, core: &Core, at: Timestamp) -> Result<(), Fault> {
         self.next = Instant::now() + PLAN_EVERY;
-        let voters = self.voters.iter();
         let health = Health {
-            // A node is replaced when its operator says so.
-            lost: BTreeSet::new(),
-            voters: voters
-                .map(|(group, (_, voters))| (*group, voters.clone()))
-                .collect(),
+            lost: self.lost(core)?,
+            voters: self.reports.voters(),
         };
         let commands: Vec<_> = plan(core.view(), &health)?
             .into_iter()

@@ -9,6 +9,7 @@ use model::{GroupId, NodeId, Term};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
+use super::reports::Survey;
 use crate::Unavailable;
 
 /// What the leader is asked.
@@ -23,6 +24,8 @@ pub(super) enum Call {
     /// Up to which entry a node must have applied the catalogue to read all that was answered, and
     /// nothing that others may not see yet.
     Barrier,
+    /// What it hears from the nodes.
+    Survey,
 }
 
 /// A node asks for its lease, and tells what it leads.
@@ -57,6 +60,8 @@ pub(super) enum Answer {
     Released,
     /// The entry's index.
     Index(u64),
+    /// What was heard.
+    Survey(Survey),
 }
 
 /// Where an answer goes.
