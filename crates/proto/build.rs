@@ -14,8 +14,10 @@ const FILES: [&str; 2] = [
     "google/iam/v1/iam_policy.proto",
 ];
 
-/// The files that hold the services between nodes. Nothing of them is published to clients.
-const CLUSTER_FILES: [&str; 4] = [
+/// The files that hold the services between nodes and for operators. Nothing of them is published
+/// to clients.
+const CLUSTER_FILES: [&str; 5] = [
+    "orderly/admin/v1/admin.proto",
     "orderly/cluster/v1/control.proto",
     "orderly/cluster/v1/forward.proto",
     "orderly/cluster/v1/raft.proto",

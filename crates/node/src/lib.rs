@@ -1,5 +1,6 @@
 //! The process: configuration, wiring, administration, and the command line of orderly.
 //!
+//! - `admin`: what operators ask.
 //! - [`start`]: builds a node, one crate after another.
 //! - [`panics`]: a panic in any part ends it.
 //! - [`cli`]: the commands.
@@ -9,6 +10,7 @@
 //! - `drill`: an audit of the promises while something is lost.
 //! - `probe`: whether a node is ready.
 
+mod admin;
 mod bench;
 pub mod cli;
 pub mod config;

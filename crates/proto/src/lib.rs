@@ -1,5 +1,5 @@
 //! The wire: what clients and nodes say to each other, generated from the
-//! files in `proto/`. What nodes say is in [`cluster`].
+//! files in `proto/`. What nodes say is in [`cluster`], what operators ask in [`admin`].
 //!
 //! [`pubsub`] and [`iam`] hold Google's Pub/Sub API: messages, `*_client` and
 //! `*_server` modules. Three messages of [`pubsub`] differ in type, not on the
@@ -16,6 +16,9 @@ pub use generated::google::iam::v1 as iam;
 
 /// Clients, servers and messages between the nodes of a cluster.
 pub use generated::orderly::cluster::v1 as cluster;
+
+/// Client, server and messages of what operators ask.
+pub use generated::orderly::admin::v1 as admin;
 
 /// A condition in a binding of an [`iam::Policy`].
 pub use generated::google::r#type::Expr;

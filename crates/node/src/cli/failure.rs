@@ -29,6 +29,9 @@ pub enum Failure {
     /// The node refused the call.
     #[error("{code}: {text}", code = code_name(.0.code()), text = .0.message())]
     Refused(Box<Status>),
+    /// What is asked for is not there.
+    #[error("{0}")]
+    NotFound(String),
     /// The node did not start, or stopped.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -67,7 +70,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Usage(_) | Failure::Config(_) => 2,
             Failure::Unreachable { .. } => 3,
-            Failure::Refused(_) => 4,
+            Failure::Refused(_) | Failure::NotFound(_) => 4,
             Failure::Check(_) => 5,
             Failure::Start(_)
             | Failure::Write { .. }

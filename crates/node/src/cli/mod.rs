@@ -1,5 +1,6 @@
 //! The command line. Its grammar follows gcloud's, so that fingers need not learn another.
 
+mod access;
 mod certificates;
 mod completions;
 mod config;
@@ -7,10 +8,13 @@ mod endpoint;
 mod failure;
 mod init;
 mod labels;
+mod nodes;
 pub(crate) mod output;
+mod regions;
 pub(crate) mod resource;
 mod serve;
 pub(crate) mod session;
+mod shards;
 mod subscriptions;
 mod tail;
 mod topics;
@@ -54,6 +58,12 @@ enum Command {
     /// Loses a region or a node under load, and says whether every promise was kept.
     #[command(subcommand)]
     Drill(Box<Drill>),
+    /// Lists the nodes of the cluster; brings them to rest, sends them away, replaces them.
+    Nodes(Box<nodes::Nodes>),
+    /// Lists the regions of the cluster, and says what is lost with each.
+    Regions(Box<regions::Regions>),
+    /// Lists the shards, which hold the messages, and adds more.
+    Shards(Box<shards::Shards>),
     /// Creates, lists, changes and deletes topics, and publishes to them.
     #[command(subcommand)]
     Topics(topics::Topics),
@@ -87,6 +97,9 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Drill(drill) => client(drill.run(&target, output)),
         Command::Completions(completions) => completions.run(),
         Command::Bench(bench) => bench.run(&target, output),
+        Command::Nodes(nodes) => client(nodes.run(&target, output)),
+        Command::Regions(regions) => client(regions.run(&target, output)),
+        Command::Shards(shards) => client(shards.run(&target, output)),
         Command::Topics(topics) => client(topics.run(&target, output)),
         Command::Subscriptions(subscriptions) => client(subscriptions.run(&target, output)),
         Command::Tail(tail) => client(tail.run(&target, output)),

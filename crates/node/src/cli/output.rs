@@ -1,6 +1,6 @@
 //! What commands print: a table for people, or JSON for programs.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -72,6 +72,44 @@ pub(crate) fn print_done(format: Format, done: &str, names: &[String]) {
         Format::Table => names
             .iter()
             .for_each(|name| print_line(&format!("{done} {name}."))),
+    }
+}
+
+/// Says something to the person who reads, beside the results: on the error output, so that
+/// programs which read results never see it.
+pub(crate) fn note(text: &str) {
+    // Without a reader there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// How far something is: one line that changes where a person watches, and in a log a line for
+/// each change.
+#[derive(Default)]
+pub(crate) struct Progress {
+    said: String,
+}
+
+impl Progress {
+    /// Says how far it is now.
+    pub(crate) fn say(&mut self, text: &str) {
+        if self.said == text {
+            return;
+        }
+        let mut out = std::io::stderr();
+        // Without a reader there is nobody to tell.
+        let _ = match out.is_terminal() {
+            true => write!(out, "\r\x1b[K{text}").and_then(|()| out.flush()),
+            false => writeln!(out, "{text}"),
+        };
+        text.clone_into(&mut self.said);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if !self.said.is_empty() && std::io::stderr().is_terminal() {
+            note("");
+        }
     }
 }
 

@@ -13,12 +13,12 @@ use super::Failure;
 use super::output::print_line;
 use crate::config::Config;
 use crate::panics;
-use crate::start::{Node, Settings};
+use crate::start::{Node, Settings, admin_beside};
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// The configuration of a node of a cluster of several. It replaces the options below.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["data_dir", "listen", "shards", "insecure"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data_dir", "listen", "admin_listen", "shards", "insecure"])]
     config: Option<PathBuf>,
     /// Stops when the standard input closes: for a parent that may be killed.
     #[arg(long, hide = true)]
@@ -34,6 +34,9 @@ pub(crate) struct Serve {
     /// Where clients connect. There is no authentication yet, so only this machine should reach it.
     #[arg(long, default_value = "127.0.0.1:8085", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
+    /// Where operators connect: this machine only. By default 2,000 above the port for clients.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    admin_listen: Option<SocketAddr>,
     /// The shards of a cluster that is founded; a cluster keeps its number.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     shards: u16,
@@ -72,9 +75,18 @@ impl Serve {
                 self.listen
             )));
         }
+        let admin_listen = self.admin_listen;
+        let admin_listen = admin_listen.unwrap_or_else(|| admin_beside(self.listen));
+        if !admin_listen.ip().is_loopback() {
+            return Err(Failure::Usage(format!(
+                "{admin_listen} can be reached from other machines: operators connect on 127.0.0.1, \
+                 or with the certificates of a node that has a --config"
+            )));
+        }
         Ok(Settings {
             data_dir: self.data_dir.clone(),
             listen: self.listen,
+            admin_listen,
             shards: self.shards,
             ..Settings::default()
         })

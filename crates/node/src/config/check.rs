@@ -7,7 +7,7 @@ use model::{NodeName, RegionName, ZoneName};
 use super::Config;
 
 /// Every key, as a path from the top of the file. A test compares it with [`Config`].
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "node",
     "region",
     "zone",
@@ -16,6 +16,8 @@ const KEYS: [&str; 16] = [
     "advertise",
     "peer_listen",
     "peer_advertise",
+    "admin_listen",
+    "replace_after_s",
     "join",
     "insecure",
     "tls",
@@ -25,6 +27,9 @@ const KEYS: [&str; 16] = [
     "emulate",
     "emulate.wan_round_trip_ms",
 ];
+
+/// A control group that has lost its leader hears of nobody for a few seconds.
+const REPLACE_AFTER_S_MIN: u32 = 10;
 
 /// So like must two keys be that one is taken for a slip of the other: 1 is the same.
 const LIKENESS_MIN: f64 = 0.8;
@@ -64,6 +69,16 @@ pub(super) fn values(config: &Config) -> Result<(), String> {
     secured("listen", config.listen, config.insecure)?;
     let insecure_peers = config.insecure || config.tls.is_some();
     secured("peer_listen", config.peer_listen, insecure_peers)?;
+    if let Some(admin_listen) = config.admin_listen {
+        secured("admin_listen", admin_listen, insecure_peers)?;
+    }
+    if config.replace_after_s < REPLACE_AFTER_S_MIN {
+        return Err(format!(
+            "replace_after_s {} is too short, for a node that only starts anew is silent as long: \
+             say {REPLACE_AFTER_S_MIN} at least",
+            config.replace_after_s
+        ));
+    }
     advertised("advertise", config.advertise.as_deref(), config.listen)?;
     let peer = config.peer_advertise.as_deref();
     advertised("peer_advertise", peer, config.peer_listen)?;
@@ -98,7 +113,9 @@ fn secured(key: &str, listen: SocketAddr, secured: bool) -> Result<(), String> {
         return Ok(());
     }
     let cure = match key {
-        "peer_listen" => "add a [tls] section, listen on 127.0.0.1, or say insecure = true",
+        "peer_listen" | "admin_listen" => {
+            "add a [tls] section, listen on 127.0.0.1, or say insecure = true"
+        }
         _ => {
             "there is no authentication of clients yet: listen on 127.0.0.1, or say insecure = true"
         }

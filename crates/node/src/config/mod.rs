@@ -7,12 +7,13 @@ mod check;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use model::{NodeName, RegionName, ZoneName};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::start::{Member, Settings};
+use crate::start::{Member, Settings, admin_beside};
 
 /// A configuration file, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -35,6 +36,12 @@ pub struct Config {
     /// What other nodes are told: `host:port`. A name is resolved anew at each dial. By default
     /// the same as `peer_listen`.
     pub peer_advertise: Option<String>,
+    /// Where operators connect: `address:port`. By default on loopback, 2,000 above the port of
+    /// `listen`. Beyond loopback they show certificates as nodes do.
+    pub admin_listen: Option<SocketAddr>,
+    /// Seconds after which a silent node is replaced by others that have room for what it had.
+    #[serde(default = "replace_after")]
+    pub replace_after_s: u32,
     /// Nodes of the cluster to join: `host:port` of their `peer_listen`. Used only while the data
     /// folder is empty.
     #[serde(default)]
@@ -68,6 +75,12 @@ pub struct Emulate {
     /// Milliseconds that a round trip to a node of another region takes at least.
     #[serde(default)]
     pub wan_round_trip_ms: u32,
+}
+
+/// Five minutes: a restart of a machine takes less, and to copy all that a node had costs more than
+/// to wait for it.
+fn replace_after() -> u32 {
+    5 * 60
 }
 
 /// Why a configuration has names.
@@ -127,6 +140,10 @@ impl Config {
         Settings {
             data_dir: self.data_dir,
             listen: self.listen,
+            admin_listen: self
+                .admin_listen
+                .unwrap_or_else(|| admin_beside(self.listen)),
+            replace_after: Duration::from_secs(self.replace_after_s.into()),
             member: Some(Member {
                 name: NodeName::parse(&self.node).expect(CHECKED),
                 region: RegionName::parse(&self.region).expect(CHECKED),
@@ -135,7 +152,7 @@ impl Config {
                 peer_address: advertised(self.peer_advertise, self.peer_listen),
                 peer_listen: self.peer_listen,
                 join: self.join,
-                wan_one_way: std::time::Duration::from_millis(emulated) / 2,
+                wan_one_way: Duration::from_millis(emulated) / 2,
                 tls: self.tls,
             }),
             ..Settings::default()
@@ -166,6 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn operators_connect_on_loopback_unless_they_have_certificates() {
+        let settings = Config::parse(WHOLE).unwrap().settings();
+        assert_eq!(settings.admin_listen.to_string(), "127.0.0.1:10085");
+        let open = format!("admin_listen = \"0.0.0.0:8087\"\n{WHOLE}");
+        let wrong = Config::parse(&open).unwrap_err();
+        assert!(
+            wrong.starts_with("admin_listen 0.0.0.0:8087 can be reached"),
+            "{wrong}"
+        );
+        let tls = "[tls]\nca = \"a\"\ncertificate = \"b\"\nkey = \"c\"";
+        assert!(Config::parse(&format!("{open}\n{tls}")).is_ok());
+    }
+
+    #[test]
+    fn a_node_is_not_replaced_while_it_restarts() {
+        let wrong = Config::parse(&format!("replace_after_s = 9\n{WHOLE}")).unwrap_err();
+        assert!(
+            wrong.starts_with("replace_after_s 9 is too short"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
     fn a_key_with_a_slip_is_refused_with_the_right_one() {
         let wrong = Config::parse(&format!("{WHOLE}\npeer_lisen = \"127.0.0.1:1\"")).unwrap_err();
         assert_eq!(
@@ -178,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_key_like_no_other_is_refused_with_all_of_them() {
-        let wrong = Config::parse(&format!("{WHOLE}\nreplication_factor = 3")).unwrap_err();
-        assert!(wrong.starts_with("unknown key \"replication_factor\": the keys are node, region"));
+        let wrong = Config::parse(&format!("{WHOLE}\nfsync = false")).unwrap_err();
+        assert!(wrong.starts_with("unknown key \"fsync\": the keys are node, region"));
     }
 
     #[test]

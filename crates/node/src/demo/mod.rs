@@ -79,6 +79,8 @@ fn greet(plan: &Plan) {
              --message paid"
         ),
         format!("orderly --endpoint localhost:{last} subscriptions pull billing --auto-ack"),
+        format!("orderly --endpoint localhost:{first} nodes list"),
+        format!("orderly --endpoint localhost:{first} regions list"),
         "orderly drill region-loss --demo --live".to_owned(),
     ] {
         print_line(&format!("  {command}"));

@@ -3,30 +3,36 @@
 //! - `settings`: what a node is told.
 //! - `found`: the birth of a cluster.
 //! - `join`: how a node becomes a member of one.
+//! - `listeners`: where it listens, and for whom.
 //! - `tls`: its certificates.
 
 mod found;
 mod join;
+mod listeners;
 mod settings;
 mod tls;
 
 pub use found::init;
+pub(crate) use settings::{ADMIN_PORTS_ABOVE, admin_beside};
 pub use settings::{Member, Settings};
+pub(crate) use tls::read_files as read_tls;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use frontend::ServeError;
+use futures::FutureExt;
 use model::{NodeId, NodeName};
 use replica::{Clock, Peers, Replicas, peer};
 use router::Router;
 use store::{Identity, OpenError, Start, Store};
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tracing::info;
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+use listeners::{Inside, Listeners};
 
 /// Dead letters of this node's shards that wait for the router.
 const DEAD_LETTERS_WAITING_MAX: usize = 256;
@@ -59,12 +65,12 @@ pub enum StartError {
         source: replica::Stopped,
     },
     /// The address can't be listened on.
-    #[error(
-        "can't listen on {listen}: {source}; stop what uses it, or choose another with --listen"
-    )]
+    #[error("can't listen on {listen}: {source}; stop what uses it, or choose another {option}")]
     Listen {
         /// The address.
         listen: SocketAddr,
+        /// What sets it, on the command line and in a configuration.
+        option: &'static str,
         /// Why.
         source: std::io::Error,
     },
@@ -77,6 +83,15 @@ pub enum StartError {
          name a node of the cluster to join", folder = .folder.display()
     )]
     NoCluster {
+        /// The data folder.
+        folder: PathBuf,
+    },
+    /// The cluster has sent this node away.
+    #[error(
+        "this node was removed from the cluster, for good; to let this machine join as a new node, \
+         empty {folder} and start it again", folder = .folder.display()
+    )]
+    Removed {
         /// The data folder.
         folder: PathBuf,
     },
@@ -124,9 +139,7 @@ pub struct Node {
     replicas: Replicas,
     listener: TcpListener,
     router: Router,
-    /// The listener for other nodes, where there are any.
-    peering: Option<JoinHandle<Result<(), peer::ServeError>>>,
-    close_peering: oneshot::Sender<()>,
+    inside: Inside,
 }
 
 impl Node {
@@ -138,11 +151,7 @@ impl Node {
     /// [`StartError`]
     pub async fn start(settings: Settings) -> Result<Node, StartError> {
         // First of all, so that a second node on the same port leaves the data alone.
-        let listener = listen(settings.listen).await?;
-        let peer_listener = match &settings.member {
-            Some(member) => Some(listen(member.peer_listen).await?),
-            None => None,
-        };
+        let listeners = Listeners::bind(&settings).await?;
         let clock = Clock::machine();
         let tls = tls::load(&settings)?;
         let (store, is_new) = open_store(&settings, tls.as_ref()).await?;
@@ -155,7 +164,7 @@ impl Node {
         };
         let (forwards, dead_letters) = mpsc::channel(DEAD_LETTERS_WAITING_MAX);
         let node = store.identity().node;
-        let peers = peers(&settings, &store, tls)?;
+        let peers = peers(&settings, &store, tls.clone())?;
         let replica_settings = replica_settings(&settings, node);
         let replicas = match settings.member {
             None => Replicas::start(replica_settings, store, clock, forwards).await,
@@ -165,14 +174,12 @@ impl Node {
             }
         };
         let replicas = replicas.map_err(failed)?;
-        let (close, closed) = oneshot::channel();
-        let peering = peer_listener.map(|listener| {
-            let (routes, open) = (replicas.routes(), replicas.open_routes());
-            tokio::spawn(peer::serve(listener, routes, open, peers, async {
-                let _ = closed.await;
-            }))
-        });
+        let (listener, inside) = listeners.serve_inside(&replicas, peers, tls);
         let cluster = replicas.control().cluster().await.map_err(failed)?;
+        if replicas.removed().now_or_never().is_some() {
+            let folder = settings.data_dir.clone();
+            return Err(StartError::Removed { folder });
+        }
         if settings.member.is_none() {
             for shard in replicas.shards().all().values() {
                 // It fails only when a replica has stopped, which `run` reports.
@@ -192,8 +199,7 @@ impl Node {
             replicas,
             listener,
             router,
-            peering,
-            close_peering: close,
+            inside,
         })
     }
 
@@ -216,8 +222,13 @@ impl Node {
             self.listener,
             shutdown,
         ));
+        let removed = self.replicas.removed();
         let ended = tokio::select! {
             () = stop => Ok(()),
+            () = removed => {
+                warn!("this node was removed from the cluster: it stops");
+                Ok(())
+            }
             source = self.replicas.stopped() => Err(StartError::Stopped {
                 folder: self.settings.data_dir.clone(),
                 source,
@@ -242,19 +253,9 @@ impl Node {
         }
         self.replicas.shutdown().await;
         // Other nodes are answered to the end: they may need what this one has.
-        let _ = self.close_peering.send(());
-        if let Some(peering) = self.peering {
-            // It ends with its listener; what went wrong there is over with the node.
-            let _ = peering.await;
-        }
+        self.inside.close().await;
         ended
     }
-}
-
-async fn listen(listen: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(listen)
-        .await
-        .map_err(|source| StartError::Listen { listen, source })
 }
 
 /// Opens the data folder. An empty one becomes that of a new node: of a cluster of its own, or of
@@ -287,9 +288,13 @@ fn store_settings(settings: &Settings, start: Start) -> store::Settings {
 
 /// A node alone need not look out for others, so its groups tick slowly.
 fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
-    match settings.member {
+    let of_class = match settings.member {
         None => replica::Settings::alone(node),
         Some(_) => replica::Settings::of_regions(node),
+    };
+    replica::Settings {
+        replace_after: settings.replace_after,
+        ..of_class
     }
 }
 

@@ -15,6 +15,10 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Where clients connect.
     pub listen: SocketAddr,
+    /// Where operators connect: secured as between nodes if other machines reach it.
+    pub admin_listen: SocketAddr,
+    /// A node that is silent for so long is replaced by others, where this one leads.
+    pub replace_after: Duration,
     /// The shards that each region gets, in a cluster that this node founds.
     pub shards: u16,
     /// The registry groups of a cluster that this node founds.
@@ -46,11 +50,31 @@ pub struct Member {
     pub tls: Option<Tls>,
 }
 
+/// So far above the port for clients is, by default, the port for operators: a command that knows
+/// the one knows the other.
+pub(crate) const ADMIN_PORTS_ABOVE: u16 = 2_000;
+
+/// Where operators connect by default: on loopback, beside where clients do if they do so there
+/// too. Any free port where clients have any free port, or where there is none so far above.
+pub(crate) fn admin_beside(listen: SocketAddr) -> SocketAddr {
+    let port = match listen.port() {
+        0 => 0,
+        port => port.checked_add(ADMIN_PORTS_ABOVE).unwrap_or(0),
+    };
+    match listen.ip() {
+        here if here.is_loopback() => SocketAddr::new(here, port),
+        _ => SocketAddr::from(([127, 0, 0, 1], port)),
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 8085));
         Settings {
             data_dir: "data".into(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 8085)),
+            listen,
+            admin_listen: admin_beside(listen),
+            replace_after: Duration::from_secs(5 * 60),
             shards: 4,
             registries: 1,
             member: None,

@@ -6,6 +6,7 @@ use std::path::Path;
 use replica::peer::Tls;
 
 use super::{Settings, StartError};
+use crate::config;
 
 /// Reads the certificates; `None` for a node that has none.
 ///
@@ -19,8 +20,7 @@ pub(super) fn load(settings: &Settings) -> Result<Option<Tls>, StartError> {
     else {
         return Ok(None);
     };
-    let (authority, certificate) = (read(&files.ca)?, read(&files.certificate)?);
-    let tls = Tls::new(&authority, &certificate, &read(&files.key)?)?;
+    let tls = read_files(files)?;
     if *tls.name() != member.name {
         return Err(StartError::OtherNode {
             named: tls.name().clone(),
@@ -28,6 +28,15 @@ pub(super) fn load(settings: &Settings) -> Result<Option<Tls>, StartError> {
         });
     }
     Ok(Some(tls))
+}
+
+/// Reads certificates that prove who somebody is.
+///
+/// # Errors
+/// [`StartError`] when they can't be used.
+pub(crate) fn read_files(files: &config::Tls) -> Result<Tls, StartError> {
+    let (authority, certificate) = (read(&files.ca)?, read(&files.certificate)?);
+    Ok(Tls::new(&authority, &certificate, &read(&files.key)?)?)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StartError> {

@@ -100,6 +100,8 @@ pub(crate) fn serve(folder: &Path, port: u16) -> Command {
             "serve",
             "--listen",
             &format!("127.0.0.1:{port}"),
+            "--admin-listen",
+            "127.0.0.1:0",
             "--data-dir",
         ])
         .arg(folder)

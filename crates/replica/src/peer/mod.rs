@@ -3,7 +3,7 @@
 //! - `peers`: who they are, and the channels to them.
 //! - `line`: dialling one node, rarely while it does not answer.
 //! - `stamp`: what every call says of its caller, and how it is checked.
-//! - `serve`: the listener for nodes.
+//! - `serve`: the listener for nodes, and the one for operators.
 //! - `wire`: a connection, whatever it is made of.
 //! - `tls`: mutual TLS; `identity`: which node a certificate names.
 //! - `wan`: the distance between regions, emulated.
@@ -18,7 +18,7 @@ mod wan;
 mod wire;
 
 pub use peers::{PeerAddress, Peers, Unreachable, Use, channel_of_stranger};
-pub use serve::{ServeError, serve};
+pub use serve::{ServeError, serve, serve_open};
 pub use stamp::{Caller, PeerChannel};
 pub use tls::{InvalidTls, Tls};
 

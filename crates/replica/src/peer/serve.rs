@@ -29,7 +29,7 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
 /// The listener for nodes failed.
 #[derive(Debug, Error)]
-#[error("the listener for other nodes failed")]
+#[error("a listener for nodes and operators failed")]
 pub struct ServeError(#[source] tonic::transport::Error);
 
 /// Answers the calls of other nodes until `shutdown` resolves: `routes` to nodes of the same
@@ -44,16 +44,30 @@ pub async fn serve(
     peers: Peers,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
+    let tls = peers.settings().tls.clone();
+    let checked = InterceptorLayer::new(Check(peers));
+    let routes = routes.into_axum_router().layer(checked);
+    let routes = Routes::from(routes.merge(open.into_axum_router().reset_fallback()));
+    serve_open(listener, routes, tls, shutdown).await
+}
+
+/// Answers the calls of whoever connects until `shutdown` resolves; with `tls`, of whoever has a
+/// certificate of the cluster.
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn serve_open(
+    listener: TcpListener,
+    routes: Routes,
+    tls: Option<Tls>,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
     // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let tls = peers.settings().tls.clone();
     let incoming = incoming
         .map(move |stream| secured(tls.clone(), stream))
         .buffer_unordered(HANDSHAKES_MAX)
         .filter_map(|wire| std::future::ready(wire.map(Ok::<_, io::Error>)));
-    let checked = InterceptorLayer::new(Check(peers));
-    let routes = routes.into_axum_router().layer(checked);
-    let routes = Routes::from(routes.merge(open.into_axum_router().reset_fallback()));
     let (close, closing) = oneshot::channel::<()>();
     let serving = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW_BYTES)

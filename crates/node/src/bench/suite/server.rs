@@ -136,7 +136,14 @@ fn spawn_node(program: &Path, folder: &Path, address: &str) -> Result<Child, Fai
     let log = log.map_err(|source| Failure::Write { path, source })?;
     let copy = log.try_clone().map_err(Failure::Runtime)?;
     let child = Command::new(program)
-        .args(["serve", "--listen", address, "--data-dir"])
+        .args([
+            "serve",
+            "--listen",
+            address,
+            "--admin-listen",
+            "127.0.0.1:0",
+            "--data-dir",
+        ])
         .arg(folder)
         .stdin(Stdio::null())
         .stdout(log)

@@ -1,0 +1,100 @@
+//! What operators ask of the cluster, through this node: the service `orderly.admin.v1.Admin`.
+//!
+//! It has a listener of its own, so that nobody who merely publishes can send a node away: on
+//! loopback by default, and beyond it only with the certificates that nodes have for each other.
+//!
+//! - `nodes`: what the nodes do; how they come to rest, leave, and are replaced.
+//! - `regions`, `shards`: what is where, and what is lost with it; a region gets more shards.
+//! - `refusal`: why an operator is refused, as a gRPC status.
+
+mod nodes;
+mod refusal;
+mod regions;
+mod shards;
+
+use proto::admin::admin_server::{Admin, AdminServer};
+use proto::admin::{
+    ActivateNodeRequest, AddShardsRequest, AddShardsResponse, DecommissionNodeRequest,
+    DrainNodeRequest, ListNodesRequest, ListNodesResponse, ListRegionsRequest, ListRegionsResponse,
+    ListShardsRequest, ListShardsResponse, Node, ReplaceNodeRequest,
+};
+use replica::ControlClient;
+use tonic::service::Routes;
+use tonic::{Request, Response, Status};
+
+/// The service. Any node has it: what it reads and changes is the control group's.
+pub(crate) struct AdminService {
+    control: ControlClient,
+}
+
+impl AdminService {
+    /// The service of a node with this handle to the control group, to be served.
+    pub(crate) fn routes(control: ControlClient) -> Routes {
+        Routes::new(AdminServer::new(AdminService { control }))
+    }
+}
+
+#[tonic::async_trait]
+impl Admin for AdminService {
+    async fn list_nodes(
+        &self,
+        _: Request<ListNodesRequest>,
+    ) -> Result<Response<ListNodesResponse>, Status> {
+        Ok(Response::new(nodes::list(&self.control).await?))
+    }
+
+    async fn drain_node(
+        &self,
+        request: Request<DrainNodeRequest>,
+    ) -> Result<Response<Node>, Status> {
+        let DrainNodeRequest { node } = request.into_inner();
+        Ok(Response::new(nodes::drain(&self.control, &node).await?))
+    }
+
+    async fn activate_node(
+        &self,
+        request: Request<ActivateNodeRequest>,
+    ) -> Result<Response<Node>, Status> {
+        let ActivateNodeRequest { node } = request.into_inner();
+        Ok(Response::new(nodes::activate(&self.control, &node).await?))
+    }
+
+    async fn decommission_node(
+        &self,
+        request: Request<DecommissionNodeRequest>,
+    ) -> Result<Response<Node>, Status> {
+        let DecommissionNodeRequest { node, force } = request.into_inner();
+        let node = nodes::decommission(&self.control, &node, force).await?;
+        Ok(Response::new(node))
+    }
+
+    async fn replace_node(
+        &self,
+        request: Request<ReplaceNodeRequest>,
+    ) -> Result<Response<Node>, Status> {
+        let ReplaceNodeRequest { node } = request.into_inner();
+        Ok(Response::new(nodes::replace(&self.control, &node).await?))
+    }
+
+    async fn list_regions(
+        &self,
+        _: Request<ListRegionsRequest>,
+    ) -> Result<Response<ListRegionsResponse>, Status> {
+        Ok(Response::new(regions::list(&self.control).await?))
+    }
+
+    async fn list_shards(
+        &self,
+        _: Request<ListShardsRequest>,
+    ) -> Result<Response<ListShardsResponse>, Status> {
+        Ok(Response::new(shards::list(&self.control).await?))
+    }
+
+    async fn add_shards(
+        &self,
+        request: Request<AddShardsRequest>,
+    ) -> Result<Response<AddShardsResponse>, Status> {
+        let added = shards::add(&self.control, request.into_inner()).await?;
+        Ok(Response::new(added))
+    }
+}

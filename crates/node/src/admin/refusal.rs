@@ -1,0 +1,74 @@
+//! Why an operator is refused, as a gRPC status.
+
+use engine::Fault;
+use engine::control::{NodeState, Rejected};
+use replica::Unavailable;
+use thiserror::Error;
+use tonic::Status;
+
+/// Why an operator is refused. All but the last two are *refused*: nothing was done.
+#[derive(Debug, Error)]
+pub(super) enum Refusal {
+    /// The request does not make sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// No node is called so.
+    #[error("node \"{asked}\" not found: the nodes are {known}")]
+    NoSuchNode {
+        /// The name or number that was given.
+        asked: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// Two nodes are called so: one comes while the other leaves.
+    #[error("{count} nodes are called \"{asked}\": name one by its number, {numbers}")]
+    Ambiguous {
+        /// The name that was given.
+        asked: String,
+        /// How many.
+        count: usize,
+        /// Their numbers.
+        numbers: String,
+    },
+    /// From its present state the node does not go where it was asked to.
+    #[error("node \"{node}\" is {state}: {next}")]
+    State {
+        /// The name of the node.
+        node: String,
+        /// How it takes part now.
+        state: NodeState,
+        /// What can be done.
+        next: &'static str,
+    },
+    /// What it would do is worse than the operator may know; the text says what, and what to do.
+    #[error("{0}")]
+    Harm(String),
+    /// The cluster says no.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    /// *Retry*, or *unknown*.
+    #[error(
+        "the control group does not answer{}: most of its voters must run and reach each other",
+        if .0.unknown { ", and what was asked may yet be done" } else { "" }
+    )]
+    Unavailable(#[from] Unavailable),
+    /// The catalogue can't be read. *Unknown*.
+    #[error("the catalogue can't be read: {0}")]
+    Fault(#[from] Fault),
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let text = refusal.to_string();
+        match refusal {
+            Refusal::Invalid(_) => Status::invalid_argument(text),
+            Refusal::NoSuchNode { .. } => Status::not_found(text),
+            Refusal::Ambiguous { .. }
+            | Refusal::State { .. }
+            | Refusal::Harm(_)
+            | Refusal::Rejected(_) => Status::failed_precondition(text),
+            Refusal::Unavailable(_) => Status::unavailable(text),
+            Refusal::Fault(_) => Status::internal(text),
+        }
+    }
+}

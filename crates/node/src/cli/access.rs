@@ -1,0 +1,96 @@
+//! The way to a node's listener for operators.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use proto::admin::admin_client::AdminClient;
+use replica::peer::{Tls, channel_of_stranger};
+use tonic::transport::Channel;
+
+use super::{Failure, Target};
+use crate::config;
+use crate::start::{ADMIN_PORTS_ABOVE, read_tls};
+
+/// Where operators connect, and how they prove that they are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Access {
+    /// The node's listener for operators, as host:port. By default the host of --endpoint, 2,000
+    /// ports above.
+    #[arg(
+        long,
+        global = true,
+        env = "ORDERLY_ADMIN_ENDPOINT",
+        value_name = "HOST:PORT"
+    )]
+    admin_endpoint: Option<String>,
+    /// The authority of the nodes' certificates, where the listener is reached from other machines.
+    #[arg(long, global = true, value_name = "FILE", requires_all = ["certificate", "key"])]
+    ca: Option<PathBuf>,
+    /// A certificate of that authority for this cluster.
+    #[arg(long, global = true, value_name = "FILE", requires = "ca")]
+    certificate: Option<PathBuf>,
+    /// Its private key.
+    #[arg(long, global = true, value_name = "FILE", requires = "ca")]
+    key: Option<PathBuf>,
+}
+
+impl Access {
+    /// A client of the service for operators.
+    pub(crate) async fn client(&self, target: &Target) -> Result<AdminClient<Channel>, Failure> {
+        let endpoint = match &self.admin_endpoint {
+            Some(endpoint) => endpoint.clone(),
+            None => beside(&target.endpoint)?,
+        };
+        let channel = match self.tls()? {
+            Some(tls) => channel_of_stranger(&endpoint, Some(tls)),
+            None => {
+                Target {
+                    endpoint,
+                    ..target.clone()
+                }
+                .channel()
+                .await?
+            }
+        };
+        Ok(AdminClient::new(channel))
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        let (Some(ca), Some(certificate), Some(key)) = (&self.ca, &self.certificate, &self.key)
+        else {
+            return Ok(None);
+        };
+        let files = config::Tls {
+            ca: ca.clone(),
+            certificate: certificate.clone(),
+            key: key.clone(),
+        };
+        Ok(Some(read_tls(&files)?))
+    }
+}
+
+/// The listener for operators of a node that has it where it is by default.
+fn beside(endpoint: &str) -> Result<String, Failure> {
+    let (host, port) = endpoint.rsplit_once(':').unwrap_or((endpoint, ""));
+    let port = port.parse::<u16>().ok();
+    match port.and_then(|port| port.checked_add(ADMIN_PORTS_ABOVE)) {
+        Some(port) => Ok(format!("{host}:{port}")),
+        None => Err(Failure::Usage(format!(
+            "no port for operators goes with --endpoint {endpoint}: say --admin-endpoint HOST:PORT"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_for_operators_goes_with_the_one_for_clients() {
+        assert_eq!(beside("localhost:8085").unwrap(), "localhost:10085");
+        assert_eq!(beside("[::1]:8085").unwrap(), "[::1]:10085");
+        for odd in ["localhost", "localhost:65000", "localhost:x"] {
+            assert!(matches!(beside(odd), Err(Failure::Usage(_))), "{odd}");
+        }
+    }
+}

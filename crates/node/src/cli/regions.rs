@@ -1,0 +1,178 @@
+//! `orderly regions`.
+
+use clap::{Args, Subcommand};
+use proto::admin::{ListRegionsRequest, Region};
+use serde_json::{Value, json};
+
+use super::access::Access;
+use super::output::{Show, note, print_one, print_rows};
+use super::{Failure, Format, Target};
+
+#[derive(Debug, Args)]
+pub(crate) struct Regions {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Lists the regions, and how much is lost with each.
+    List,
+    /// Shows a region, and what is lost with it.
+    Describe {
+        /// Its name.
+        region: String,
+    },
+}
+
+impl Regions {
+    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
+        let mut client = self.access.client(target).await?;
+        let listed = client.list_regions(ListRegionsRequest {}).await?;
+        let regions = listed.into_inner().regions;
+        if let Some(warning) = warning(&regions) {
+            note(&warning);
+        }
+        match self.verb {
+            Verb::List => print_rows(output, &regions),
+            Verb::Describe { region } => {
+                let known: Vec<&str> = regions.iter().map(|it| it.name.as_str()).collect();
+                let not_found = || {
+                    let known = known.join(", ");
+                    let text = format!("region \"{region}\" not found: the regions are {known}");
+                    Failure::NotFound(text)
+                };
+                let found = regions.iter().find(|it| it.name == region);
+                print_one(output, &Whole(found.cloned().ok_or_else(not_found)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an operator of two regions should know.
+fn warning(regions: &[Region]) -> Option<String> {
+    let present = regions.iter().filter(|region| !region.nodes.is_empty());
+    let [first, second] = present.collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let first_has_control = first.lost_with_it.iter().any(|group| group == "control");
+    let vital = match first_has_control {
+        true => first,
+        false => second,
+    };
+    Some(format!(
+        "warning: with two regions, messages stay in one each, and neither region can replace the \
+         other. Without \"{}\" nothing can be changed and no new key published anywhere. Add a \
+         third region, of one small node: then any one can be lost",
+        vital.name
+    ))
+}
+
+impl Show for Region {
+    const COLUMNS: &'static [&'static str] = &["NAME", "NODES", "SHARDS", "LOST WITH IT"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.nodes.len().to_string(),
+            self.shards.len().to_string(),
+            match &self.lost_with_it[..] {
+                [] => "nothing".to_owned(),
+                [group] => group.clone(),
+                groups => format!("{} groups", groups.len()),
+            },
+        ]
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "nodes": self.nodes,
+            "shards": self.shards,
+            "lostWithIt": self.lost_with_it,
+        })
+    }
+}
+
+/// All that is known of a region.
+struct Whole(Region);
+
+impl Show for Whole {
+    const COLUMNS: &'static [&'static str] = &["NAME", "NODES", "SHARDS", "LOST WITH IT", "SO"];
+
+    fn cells(&self) -> Vec<String> {
+        let Region {
+            name,
+            nodes,
+            shards,
+            lost_with_it,
+        } = &self.0;
+        vec![
+            name.clone(),
+            nodes.join(", "),
+            shards.join(", "),
+            lost_with_it.join(", "),
+            consequences(lost_with_it).join("; "),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        self.0.json()
+    }
+}
+
+/// What it means that these groups can't go on.
+fn consequences(lost: &[String]) -> Vec<&'static str> {
+    let is_lost = |kind: &str| lost.iter().any(|group| group.starts_with(kind));
+    let meaning = [
+        (
+            "control",
+            "no topic or subscription can be changed, and soon none is served",
+        ),
+        ("registry", "some keys that are new can't be published"),
+        (
+            "shard",
+            "the messages of these shards wait until the region is back",
+        ),
+    ];
+    let meaning = meaning.into_iter().filter(|(kind, _)| is_lost(kind));
+    match lost {
+        [] => vec!["everything goes on without it"],
+        _ => meaning.map(|(_, meaning)| meaning).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(name: &str, lost: &[&str]) -> Region {
+        Region {
+            name: name.to_owned(),
+            nodes: vec![format!("{name}-1")],
+            lost_with_it: lost.iter().copied().map(str::to_owned).collect(),
+            ..Region::default()
+        }
+    }
+
+    #[test]
+    fn who_has_two_regions_is_warned_of_the_vital_one() {
+        let north = region("north", &["shard-1"]);
+        let south = region("south", &["control", "registry-1", "shard-6"]);
+        let warned = warning(&[north.clone(), south.clone()]).unwrap();
+        assert!(warned.contains("Without \"south\""), "{warned}");
+        assert_eq!(warning(std::slice::from_ref(&north)), None);
+        let west = region("west", &[]);
+        assert_eq!(warning(&[north, south, west]), None);
+    }
+
+    #[test]
+    fn what_a_loss_means_is_said() {
+        let lost = ["control".to_owned(), "shard-3".to_owned()];
+        assert_eq!(consequences(&lost).len(), 2);
+        assert_eq!(consequences(&[]), ["everything goes on without it"]);
+    }
+}
