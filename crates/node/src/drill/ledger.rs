@@ -101,9 +101,10 @@ impl Ledger {
         pages.acked.push((message_id, before));
     }
 
-    /// Whether everything that was answered OK has been delivered on both subscriptions.
-    pub(super) fn is_complete(&self) -> bool {
-        super::verdict::lost(&self.pages()).is_empty()
+    /// How many publishes that were answered OK have not been delivered, counted for each
+    /// subscription.
+    pub(super) fn missing(&self) -> usize {
+        super::verdict::lost(&self.pages()).len()
     }
 
     /// What is written down so far.

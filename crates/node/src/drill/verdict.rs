@@ -17,7 +17,7 @@ pub(super) struct Verdict {
     drill: String,
     published: usize,
     delivered: usize,
-    /// Publishes answered OK that were not delivered on every subscription.
+    /// Publishes answered OK that were not delivered, counted for each subscription.
     lost: usize,
     order_violations: usize,
     exactly_once_violations: usize,
@@ -39,11 +39,18 @@ impl Ledger {
         for violation in disorder.iter().take(TOLD_MAX) {
             super::tell(&violation.to_string());
         }
+        let lost = lost(&pages);
+        for (subscription, token) in lost.iter().take(TOLD_MAX) {
+            let Token { key, value, .. } = token;
+            super::tell(&format!(
+                "lost: {subscription:?} never got value {value} of key {key}"
+            ));
+        }
         Verdict {
             drill: drill.to_owned(),
             published: pages.published.len(),
             delivered: pages.delivered.len(),
-            lost: lost(&pages).len(),
+            lost: lost.len(),
             order_violations: disorder.len(),
             exactly_once_violations: exactly_once_violations(&pages),
             stored_twice: stored_twice(&pages),
@@ -67,7 +74,7 @@ impl Verdict {
     }
 }
 
-/// Violations that are told one by one.
+/// Violations of a kind that are told one by one.
 const TOLD_MAX: usize = 10;
 
 /// A delivery that is out of order.
@@ -97,15 +104,18 @@ impl fmt::Display for Disorder {
 
 const BOTH: [Audited; 2] = [Audited::AtLeastOnce, Audited::ExactlyOnce];
 
-/// What was answered OK and not delivered everywhere.
-pub(super) fn lost(pages: &Pages) -> BTreeSet<Token> {
+/// What was answered OK and not delivered, for each subscription.
+pub(super) fn lost(pages: &Pages) -> BTreeSet<(Audited, Token)> {
     let seen: BTreeSet<(Audited, Token)> = pages
         .delivered
         .iter()
         .map(|delivered| (delivered.subscription, delivered.token))
         .collect();
-    let is_lost = |token: &&Token| BOTH.iter().any(|one| !seen.contains(&(*one, **token)));
-    pages.published.keys().filter(is_lost).copied().collect()
+    let wanted = BOTH.into_iter().flat_map(|subscription| {
+        let published = pages.published.keys();
+        published.map(move |token| (subscription, *token))
+    });
+    wanted.filter(|one| !seen.contains(one)).collect()
 }
 
 /// Deliveries that leave out a value of their key, and first deliveries whose message id is not
