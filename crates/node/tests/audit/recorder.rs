@@ -22,9 +22,11 @@ struct Record {
     stored: BTreeSet<MessageId>,
     /// Messages that were delivered to a subscription.
     delivered: BTreeSet<(Subscription, MessageId)>,
-    /// Messages whose ack was answered OK.
+    /// Acks that were answered OK.
+    acks: usize,
+    /// Messages of whose last delivery the ack was answered OK.
     acknowledged: BTreeSet<(Subscription, MessageId)>,
-    /// Messages whose ack was sent and not answered: it may count, and then nothing comes again.
+    /// The same where it was sent and not answered: it may count, and then nothing comes again.
     in_doubt: BTreeSet<(Subscription, MessageId)>,
 }
 
@@ -44,9 +46,10 @@ impl Recorder {
         match &what {
             What::PublishOk { ids, .. } => record.stored.extend(ids),
             What::Delivered(delivered) => {
-                record
-                    .delivered
-                    .insert((delivered.subscription, delivered.message));
+                let message = (delivered.subscription, delivered.message);
+                record.delivered.insert(message);
+                record.acknowledged.remove(&message);
+                record.in_doubt.remove(&message);
             }
             _ => {}
         }
@@ -56,10 +59,12 @@ impl Recorder {
     /// Writes that an ack was answered OK.
     pub(crate) fn acknowledged(&self, call: Call, subscription: Subscription, message: MessageId) {
         self.event(What::AckOk { call });
-        self.record().acknowledged.insert((subscription, message));
+        let mut record = self.record();
+        record.acks += 1;
+        record.acknowledged.insert((subscription, message));
     }
 
-    /// Notes that the answer to an ack was lost, or says that it may have been carried out.
+    /// Notes that an ack is not answered, or not well: it may have been carried out.
     pub(crate) fn ack_in_doubt(&self, subscription: Subscription, message: MessageId) {
         self.record().in_doubt.insert((subscription, message));
     }
@@ -82,7 +87,7 @@ impl Recorder {
 
     /// How many acks were answered OK so far.
     pub(crate) fn acks(&self) -> usize {
-        self.record().acknowledged.len()
+        self.record().acks
     }
 
     /// What these subscriptions have not settled: messages stored, or delivered whatever their

@@ -8,7 +8,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use process::Process;
+use process::{Process, serve};
 
 /// A node. While it runs it may not panic, nor end but by its test: both fail the test, at the
 /// latest when this is dropped and the process is killed.
@@ -33,9 +33,9 @@ impl Node {
 
     /// Starts a node with a folder, on any free port.
     pub(crate) fn start_in(folder: PathBuf) -> Self {
-        let process = Process::start(&folder, 0);
+        let process = Process::run(serve(&folder, 0));
         Node {
-            port: process.port,
+            port: process.serves(),
             process: Some(process),
             folder,
             _temporary: None,
@@ -59,7 +59,9 @@ impl Node {
 
     /// Starts it again, on the same port, with what is in its folder.
     pub(crate) fn restart(&mut self) {
-        self.process = Some(Process::start(&self.folder, self.port));
+        let process = Process::run(serve(&self.folder, self.port));
+        process.serves();
+        self.process = Some(process);
     }
 
     /// Asks it to end, as an operator does, and waits until it has.

@@ -14,35 +14,46 @@ const STARTED: &str = "Server started, listening on ";
 /// What Rust says when a thread panics. No node may, whatever a test does to it.
 const PANICKED: &str = "panicked at";
 
-/// A node's process that serves.
+/// A node's process.
 pub(crate) struct Process {
     child: Child,
-    pub(crate) port: u16,
+    /// What it prints.
+    lines: Receiver<String>,
     /// Reads its error output to the end; answers the panics in it.
     complaints: JoinHandle<Vec<String>>,
 }
 
 impl Process {
-    /// Starts a node and waits until it serves.
-    pub(crate) fn start(folder: &Path, port: u16) -> Process {
-        let mut child = serve(folder, port).spawn().expect("the binary runs");
-        let complaints = complaints(&mut child);
-        let lines = lines(&mut child);
+    /// Runs a node. Its outputs are pipes.
+    pub(crate) fn run(mut command: Command) -> Process {
+        let mut child = command.spawn().expect("the binary runs");
+        Process {
+            complaints: complaints(&mut child),
+            lines: lines(&mut child),
+            child,
+        }
+    }
+
+    /// Waits until it serves; the port on which it does.
+    pub(crate) fn serves(&self) -> u16 {
         let deadline = Instant::now() + DEADLINE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = lines
+            let line = self
+                .lines
                 .recv_timeout(left)
                 .expect("a node says in time that it serves");
             if let Some(port) = line.strip_prefix(STARTED) {
-                let port = port.trim().parse().expect("the port follows");
-                return Process {
-                    child,
-                    port,
-                    complaints,
-                };
+                return port.trim().parse().expect("the port follows");
             }
         }
+    }
+
+    /// Sends it a signal, by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let (signal, process) = (format!("-{name}"), self.child.id().to_string());
+        let sent = Command::new("kill").args([&signal, &process]).status();
+        assert!(sent.expect("kill is there").success());
     }
 
     /// Ends it as `kill -9` does. It must still have run, and without a panic.
@@ -70,9 +81,7 @@ impl Process {
 
     /// Asks it to end, as an operator does, and waits until it has, without a panic.
     pub(crate) fn terminate(mut self) -> ExitStatus {
-        let process = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &process]).status();
-        assert!(asked.expect("kill is there").success());
+        self.signal("TERM");
         let status = wait(&mut self.child);
         let panics = self.panics();
         assert!(panics.is_empty(), "the node panicked: {panics:?}");

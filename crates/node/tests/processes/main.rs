@@ -1,12 +1,12 @@
 //! Real processes: the binary as a user runs it, its folder on a real disk, its port on loopback.
 
+#[path = "../audit/mod.rs"]
+mod audit;
 mod command;
 mod command_line;
 mod crash;
 mod folder;
-mod load;
 #[path = "../node/mod.rs"]
 #[expect(dead_code, reason = "the cases use all of it")]
 mod node;
 mod panic;
-mod recorder;

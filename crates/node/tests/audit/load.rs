@@ -1,0 +1,188 @@
+//! The load of an audit: publishers, and a consumer of each of two ordered subscriptions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto::pubsub::publisher_client::PublisherClient;
+use proto::pubsub::subscriber_client::SubscriberClient;
+use proto::pubsub::{Subscription as Resource, Topic};
+use sim::history::{Subscription, What};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, interval, sleep, timeout};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use super::consumer::consume;
+use super::publisher::publish;
+use super::recorder::Recorder;
+use super::way::Way;
+
+/// Publishers, and keys of each.
+const PUBLISHERS: usize = 3;
+const KEYS: usize = 5;
+/// How long anything of the load may take: after a crash the leases of exactly-once deliveries run
+/// out first, and other processes use the machine too.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// The longest wait for a resource to be created before it is asked for again.
+const CALL_MAX: Duration = Duration::from_secs(10);
+/// What comes again with others comes within this time.
+const CALM: Duration = Duration::from_secs(1);
+/// Events that are shown before one that breaks a promise.
+const SHOWN: usize = 60;
+/// Between two looks at a state.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+const TOPIC: &str = "projects/orderly/topics/orders";
+const AT_LEAST_ONCE: (&str, Subscription) =
+    ("projects/orderly/subscriptions/shipping", Subscription(1));
+const EXACTLY_ONCE: (&str, Subscription) =
+    ("projects/orderly/subscriptions/billing", Subscription(2));
+
+/// Clients at work.
+pub(crate) struct Load {
+    recorder: Arc<Recorder>,
+    stop_publishing: watch::Sender<bool>,
+    publishers: JoinSet<()>,
+    stop_consuming: watch::Sender<bool>,
+    consumers: JoinSet<()>,
+}
+
+impl Load {
+    /// Creates the topic and its subscriptions, and starts. Each publisher publishes at this pace.
+    pub(crate) async fn start(endpoints: &[String], every: Duration) -> Self {
+        let recorder = Arc::new(Recorder::new());
+        create(endpoints, &recorder).await;
+        let (stop_publishing, publishing) = watch::channel(false);
+        let (stop_consuming, consuming) = watch::channel(false);
+        let mut publishers = JoinSet::new();
+        for publisher in 0..PUBLISHERS {
+            let keys = (0..KEYS).map(|key| format!("key-{publisher}-{key}").into());
+            publishers.spawn(publish(
+                Arc::clone(&recorder),
+                Way::new(endpoints, publisher),
+                TOPIC.to_owned(),
+                keys.collect(),
+                every,
+                publishing.clone(),
+            ));
+        }
+        let mut consumers = JoinSet::new();
+        for (name, subscription) in [AT_LEAST_ONCE, EXACTLY_ONCE] {
+            consumers.spawn(consume(
+                Arc::clone(&recorder),
+                Way::new(endpoints, subscription.0 as usize),
+                name.to_owned(),
+                subscription,
+                consuming.clone(),
+            ));
+        }
+        Load {
+            recorder,
+            stop_publishing,
+            publishers,
+            stop_consuming,
+            consumers,
+        }
+    }
+
+    /// Waits until so many more messages were acknowledged.
+    pub(crate) async fn goes_on(&self, acks: usize) {
+        let before = self.recorder.acks();
+        until("the load goes on", || self.recorder.acks() >= before + acks).await;
+    }
+
+    /// Writes that nobody serves from here on, or that somebody does again.
+    pub(crate) fn event(&self, what: What) {
+        self.recorder.event(what);
+    }
+
+    /// Stops publishing, waits until everything is acknowledged, and judges.
+    pub(crate) async fn ends_well(self) {
+        self.stop_publishing.send_replace(true);
+        self.publishers.join_all().await;
+        let all = [AT_LEAST_ONCE.1, EXACTLY_ONCE.1];
+        let recorder = &self.recorder;
+        let calm = || recorder.unsettled(&all) == 0;
+        until("everything is acknowledged", calm).await;
+        // sleep: whether anything more comes is the question
+        sleep(CALM).await;
+        until("everything is acknowledged", calm).await;
+        self.stop_consuming.send_replace(true);
+        self.consumers.join_all().await;
+        let history = recorder.history(true);
+        let violations = sim::invariants::check(&history);
+        for violation in &violations {
+            let until = history.events.len().min(violation.event + 1);
+            let since = until.saturating_sub(SHOWN);
+            eprintln!("{violation}, after {:#?}", &history.events[since..until]);
+        }
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+}
+
+/// One topic with two ordered subscriptions, one of them exactly-once.
+async fn create(endpoints: &[String], recorder: &Recorder) {
+    let topic = Topic {
+        name: TOPIC.to_owned(),
+        ..Topic::default()
+    };
+    created(endpoints, async |channel| {
+        let mut publisher = PublisherClient::new(channel);
+        publisher.create_topic(topic.clone()).await.map(drop)
+    })
+    .await;
+    for (name, subscription) in [AT_LEAST_ONCE, EXACTLY_ONCE] {
+        let exactly_once = subscription == EXACTLY_ONCE.1;
+        let resource = Resource {
+            name: name.to_owned(),
+            topic: TOPIC.to_owned(),
+            enable_message_ordering: true,
+            enable_exactly_once_delivery: exactly_once,
+            ..Resource::default()
+        };
+        created(endpoints, async |channel| {
+            let mut subscriber = SubscriberClient::new(channel);
+            let created = subscriber.create_subscription(resource.clone()).await;
+            created.map(drop)
+        })
+        .await;
+        recorder.event(What::Created {
+            subscription,
+            ordered: true,
+            exactly_once,
+            may_wait: false,
+        });
+    }
+}
+
+/// Creates something, and again where the answer says nothing.
+pub(crate) async fn created(
+    endpoints: &[String],
+    create: impl AsyncFn(Channel) -> Result<(), Status>,
+) {
+    let give_up = Instant::now() + PATIENCE;
+    let way = Way::new(endpoints, 0);
+    let mut look = interval(LOOK_EVERY);
+    loop {
+        look.tick().await;
+        let channel = way.channel().await;
+        let answer = timeout(CALL_MAX, create(channel)).await;
+        match answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer"))) {
+            Ok(()) => return,
+            // The attempt before said nothing, and did it.
+            Err(status) if status.code() == Code::AlreadyExists => return,
+            Err(status) => assert!(Instant::now() < give_up, "not created: {status:?}"),
+        }
+    }
+}
+
+/// Waits for a state.
+pub(crate) async fn until(state: &str, reached: impl Fn() -> bool) {
+    let give_up = Instant::now() + PATIENCE;
+    let mut look = interval(LOOK_EVERY);
+    while !reached() {
+        assert!(Instant::now() < give_up, "not in time: {state}");
+        look.tick().await;
+    }
+}
