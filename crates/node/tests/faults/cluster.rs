@@ -1,0 +1,103 @@
+//! A cluster of real processes on loopback addresses of its own.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tempfile::TempDir;
+use tokio::time::{Instant, interval};
+
+use crate::audit::way::answers_well;
+use crate::member::{Member, Place};
+
+/// One cluster at a time: a test machine is small.
+static TURN: Mutex<()> = Mutex::new(());
+/// How long a cluster may take until all its nodes are ready, and its groups where they should be.
+const READY_MAX: Duration = Duration::from_secs(120);
+/// Between two looks at that.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Names of regions.
+const REGIONS: [&str; 3] = ["north", "south", "west"];
+/// Milliseconds of a round trip between regions, emulated by the nodes.
+const WAN_ROUND_TRIP_MS: u32 = 20;
+
+/// A cluster. Its nodes end with it.
+pub(crate) struct Cluster {
+    members: Vec<Member>,
+    _folder: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Cluster {
+    /// Three regions of one node each, ready. The nodes' numbers count from zero.
+    pub(crate) async fn of_regions() -> Self {
+        Cluster::start(|number| REGIONS[number].to_owned(), 3).await
+    }
+
+    async fn start(region: impl Fn(usize) -> String, nodes: usize) -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let place = |number| Place {
+            name: format!("{}-{number}", region(number)),
+            region: region(number),
+            host: host(number),
+        };
+        let members: Vec<Member> = (0..nodes)
+            .map(|number| Member::new(place(number), folder.path()))
+            .collect();
+        let peers: Vec<String> = members.iter().map(Member::peer_endpoint).collect();
+        let mut cluster = Cluster {
+            members,
+            _folder: folder,
+            _turn: turn,
+        };
+        for member in &cluster.members {
+            member.configure(&peers, WAN_ROUND_TRIP_MS);
+        }
+        cluster.members[0].found();
+        for member in &mut cluster.members {
+            member.start();
+        }
+        cluster.ready().await;
+        cluster
+    }
+
+    /// Where clients connect, node by node.
+    pub(crate) fn endpoints(&self) -> Vec<String> {
+        self.members.iter().map(Member::endpoint).collect()
+    }
+
+    pub(crate) fn members(&mut self) -> &mut [Member] {
+        &mut self.members
+    }
+
+    /// Waits until all nodes that run are ready, and the groups that they lead where they should be.
+    pub(crate) async fn ready(&self) {
+        let give_up = Instant::now() + READY_MAX;
+        let mut look = interval(LOOK_EVERY);
+        loop {
+            look.tick().await;
+            let running = self.members.iter().filter(|member| member.runs());
+            let ready = join_all(running.map(is_ready)).await;
+            let late: Vec<&str> = ready.into_iter().flatten().collect();
+            if late.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < give_up, "not ready in time: {late:?}");
+        }
+    }
+}
+
+/// Answers the name of a node that is not ready.
+async fn is_ready(member: &Member) -> Option<&str> {
+    let endpoint = member.endpoint();
+    let is_ready = answers_well(&endpoint, "/readyz").await
+        && answers_well(&endpoint, "/readyz/placement").await;
+    (!is_ready).then_some(&member.name)
+}
+
+/// An address of loopback that no other test has: the process's number is in it.
+fn host(number: usize) -> String {
+    let [.., high, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{low}.{}", 64 + high % 64, number + 1)
+}
