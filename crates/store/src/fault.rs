@@ -38,6 +38,17 @@ pub enum OpenError {
         /// The data folder.
         folder: PathBuf,
     },
+    /// The folder holds no node, but is not empty either.
+    #[error(
+        "data folder {folder} holds no node, but it holds {found}; choose an empty folder, or bring \
+         the rest back if this was a node's"
+    )]
+    NotEmpty {
+        /// The data folder.
+        folder: PathBuf,
+        /// The first thing that was found.
+        found: String,
+    },
     /// A new node was asked for, but the folder holds one.
     #[error(
         "data folder {folder} already holds node {node}; start it as it is, or choose an empty folder"

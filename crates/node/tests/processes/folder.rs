@@ -39,6 +39,21 @@ fn what_was_answered_outlives_kill_9() {
 }
 
 #[test]
+fn a_folder_that_is_not_empty_does_not_become_a_new_node() {
+    for left in ["RESERVE", "thesis.txt"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join(left), "").expect("it can be written");
+        let refused = serve_until_end(folder.path());
+        assert_eq!(refused.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            said.contains(left) && said.contains("empty folder"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn an_operator_ends_it_without_loss() {
     let mut node = Node::start();
     node.orderly_ok(&["topics", "create", "orders"]);

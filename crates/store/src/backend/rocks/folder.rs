@@ -17,6 +17,8 @@ const IDENTITY_FILE: &str = "ORDERLY";
 const UNFINISHED_FILE: &str = "ORDERLY.new";
 /// Space that is set aside; its content means nothing.
 const RESERVE_FILE: &str = "RESERVE";
+/// What ext4 has in the root of each disk, so that a disk of its own may be a data folder.
+const FILE_SYSTEM: &str = "lost+found";
 /// The folder of RocksDB.
 const DATABASE: &str = "database";
 
@@ -92,6 +94,23 @@ impl Folder {
         file.sync_all()?;
         fs::rename(&unfinished, self.path.join(IDENTITY_FILE))?;
         File::open(&self.path)?.sync_all()
+    }
+
+    /// Something that a first start, cut short, does not leave. The reserve is set aside only once
+    /// the folder says whose it is.
+    pub(super) fn stranger(&self) -> io::Result<Option<String>> {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if ![UNFINISHED_FILE, DATABASE, FILE_SYSTEM].contains(&name.as_str()) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// Looks for the files that RocksDB begins with. It would answer a missing one by creating a

@@ -61,6 +61,10 @@ fn check_files(folder: &Folder, start: &Start, named: Option<&Identity>) -> Resu
             node: named.node.0,
         }),
         (_, _, Files::Broken(what)) => Err(start::damaged(&path, what)),
+        (_, None, Files::None) if let Some(found) = stranger(folder)? => Err(OpenError::NotEmpty {
+            folder: path,
+            found,
+        }),
         (Start::Existing, None, Files::None) => Err(OpenError::Empty { folder: path }),
         (Start::Existing, Some(named), Files::None) => Err(OpenError::Emptied {
             folder: path,
@@ -68,6 +72,11 @@ fn check_files(folder: &Folder, start: &Start, named: Option<&Identity>) -> Resu
         }),
         (Start::New(_), None, Files::None) | (_, _, Files::Present) => Ok(()),
     }
+}
+
+/// Something in the folder that a new node's folder does not have.
+fn stranger(folder: &Folder) -> Result<Option<String>, OpenError> {
+    folder.stranger().map_err(|error| unusable(folder, error))
 }
 
 /// Whether the database has our columns, and no others.
