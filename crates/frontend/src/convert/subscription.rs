@@ -34,6 +34,7 @@ pub(crate) fn from_subscription(subscription: pubsub::Subscription) -> Subscript
         bigtable_config: subscription.bigtable_config.is_some(),
         message_transforms: !subscription.message_transforms.is_empty(),
         tags: !subscription.tags.is_empty(),
+        detached: subscription.detached,
     }
 }
 

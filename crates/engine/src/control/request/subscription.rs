@@ -58,6 +58,8 @@ pub struct SubscriptionRequest {
     pub message_transforms: bool,
     /// Whether there are tags.
     pub tags: bool,
+    /// Whether it shall be detached from its topic, which a create can't do.
+    pub detached: bool,
 }
 
 /// A dead-letter policy as a client writes it.
@@ -120,6 +122,9 @@ impl SubscriptionRequest {
         };
         let topic = TopicName::parse(&self.topic)?;
         self.check_targets()?;
+        if self.detached {
+            return Err(InvalidValue::Detached.into());
+        }
         Filter::parse(&self.filter)?;
         let ack_deadline_default = ack_deadline_default(self.enable_exactly_once_delivery);
         let create = CreateSubscription {

@@ -177,6 +177,14 @@ fn a_cleared_ack_deadline_gets_the_default_that_goes_with_exactly_once() {
 }
 
 #[test]
+fn no_subscription_is_born_detached() {
+    let mut request = subscription();
+    request.detached = true;
+    let refused = request.create();
+    assert_eq!(refused, Err(InvalidValue::Detached.into()));
+}
+
+#[test]
 fn fields_outside_the_mask_are_not_even_checked() {
     let mut request = subscription();
     request.ack_deadline_seconds = 9;

@@ -65,6 +65,9 @@ pub enum InvalidValue {
         /// The key of the label.
         key: String,
     },
+    /// Only a call of its own detaches a subscription.
+    #[error("detached can't be set: call DetachSubscription")]
+    Detached,
     /// A subscription can send its messages to one place at most.
     #[error(
         "at most one of push_config, bigquery_config, cloud_storage_config and bigtable_config may be set"
