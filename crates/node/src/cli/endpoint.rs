@@ -48,7 +48,10 @@ impl Target {
             endpoint: self.endpoint.clone(),
             why: root_cause(&why),
         };
-        let uri = format!("http://{}", self.endpoint);
+        let uri = match self.endpoint.starts_with("http://") {
+            true => self.endpoint.clone(),
+            false => format!("http://{}", self.endpoint),
+        };
         let endpoint = Endpoint::from_shared(uri)
             .map_err(unreachable)?
             .connect_timeout(CONNECT_MAX)

@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod endpoint;
 mod failure;
+mod fields;
 mod init;
 mod labels;
 mod nodes;

@@ -32,7 +32,7 @@ pub(crate) struct Serve {
     )]
     data_dir: PathBuf,
     /// Where clients connect. There is no authentication yet, so only this machine should reach it.
-    #[arg(long, default_value = "127.0.0.1:8085", value_name = "ADDRESS:PORT")]
+    #[arg(long, default_value = "127.0.0.1:8085", value_name = "ADDRESS:PORT", value_parser = address)]
     listen: SocketAddr,
     /// Where operators connect: this machine only. By default 2,000 above the port for clients.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -148,4 +148,15 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+/// An address to listen on, or `localhost` and a port, as people write it.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let numbers = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    numbers
+        .parse()
+        .map_err(|_| "must be an IP address and a port, as in 127.0.0.1:8085".to_owned())
 }

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand};
 use proto::pubsub::{
     DeleteTopicRequest, DetachSubscriptionRequest, GetTopicRequest, ListTopicSubscriptionsRequest,
-    ListTopicsRequest, Topic, UpdateTopicRequest,
+    ListTopicsRequest, Topic, UpdateTopicRequest, topic,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::fields::Fields;
 use super::labels::LabelChange;
 use super::output::{Show, print_done, print_one, print_rows};
 use super::resource::{ResourceName, key_value, pairs};
@@ -210,6 +211,21 @@ impl Show for Topic {
     }
 
     fn json(&self) -> Value {
-        json!({ "name": self.name, "labels": self.labels })
+        let mut fields = Fields::default();
+        fields.text("name", &self.name);
+        fields.map("labels", &self.labels);
+        if let Some(policy) = &self.message_storage_policy {
+            let mut inner = Fields::default();
+            inner.list(
+                "allowedPersistenceRegions",
+                &policy.allowed_persistence_regions,
+            );
+            inner.flag("enforceInTransit", policy.enforce_in_transit);
+            fields.put("messageStoragePolicy", inner.into());
+        }
+        if let Ok(state) = topic::State::try_from(self.state) {
+            fields.text("state", state.as_str_name());
+        }
+        fields.into()
     }
 }

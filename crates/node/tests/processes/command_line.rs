@@ -62,6 +62,9 @@ fn resources_change_in_part_and_show_as_json() {
     assert_eq!(shipping["name"], "projects/orderly/subscriptions/shipping");
     assert_eq!(shipping["ackDeadlineSeconds"], 30);
     assert_eq!(shipping["retryPolicy"]["minimumBackoff"], "1s");
+    assert_eq!(shipping["messageRetentionDuration"], "604800s");
+    assert_eq!(shipping["state"], "ACTIVE");
+    assert_eq!(shipping["filter"], Value::Null);
     let policy = &shipping["deadLetterPolicy"];
     assert_eq!(policy["maxDeliveryAttempts"], 9);
     assert_eq!(policy["deadLetterTopic"], "projects/orderly/topics/dead");

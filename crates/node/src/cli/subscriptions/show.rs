@@ -1,8 +1,9 @@
 //! How a subscription is printed.
 
-use proto::pubsub::{DeadLetterPolicy, RetryPolicy, Subscription};
-use serde_json::{Map, Value, json};
+use proto::pubsub::{DeadLetterPolicy, RetryPolicy, Subscription, subscription};
+use serde_json::{Value, json};
 
+use crate::cli::fields::Fields;
 use crate::cli::output::Show;
 use crate::cli::resource::pairs;
 
@@ -42,26 +43,38 @@ impl Show for Subscription {
     }
 
     fn json(&self) -> Value {
-        let mut fields = Map::new();
-        let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-        put("name", json!(self.name));
-        put("topic", json!(self.topic));
-        put("ackDeadlineSeconds", json!(self.ack_deadline_seconds));
-        put("enableMessageOrdering", json!(self.enable_message_ordering));
-        put(
-            "enableExactlyOnceDelivery",
-            json!(self.enable_exactly_once_delivery),
+        let mut fields = Fields::default();
+        fields.text("name", &self.name);
+        fields.text("topic", &self.topic);
+        fields.put("pushConfig", json!({}));
+        fields.put("ackDeadlineSeconds", json!(self.ack_deadline_seconds));
+        fields.duration(
+            "messageRetentionDuration",
+            self.message_retention_duration.as_ref(),
         );
-        put("filter", json!(self.filter));
-        put("detached", json!(self.detached));
-        put("labels", json!(self.labels));
+        fields.map("labels", &self.labels);
+        fields.flag("enableMessageOrdering", self.enable_message_ordering);
+        if let Some(policy) = &self.expiration_policy {
+            let mut inner = Fields::default();
+            inner.duration("ttl", policy.ttl.as_ref());
+            fields.put("expirationPolicy", inner.into());
+        }
+        fields.text("filter", &self.filter);
         if let Some(policy) = &self.dead_letter_policy {
-            put("deadLetterPolicy", dead_letter_json(policy));
+            fields.put("deadLetterPolicy", dead_letter_json(policy));
         }
         if let Some(policy) = &self.retry_policy {
-            put("retryPolicy", retry_json(policy));
+            fields.put("retryPolicy", retry_json(policy));
         }
-        Value::Object(fields)
+        fields.flag("detached", self.detached);
+        fields.flag(
+            "enableExactlyOnceDelivery",
+            self.enable_exactly_once_delivery,
+        );
+        if let Ok(state) = subscription::State::try_from(self.state) {
+            fields.text("state", state.as_str_name());
+        }
+        fields.into()
     }
 }
 
@@ -93,9 +106,8 @@ fn retry_cell(policy: &RetryPolicy) -> String {
 }
 
 fn retry_json(policy: &RetryPolicy) -> Value {
-    let text = |delay: Option<prost_types::Duration>| delay.map(|delay| delay.to_string());
-    json!({
-        "minimumBackoff": text(policy.minimum_backoff),
-        "maximumBackoff": text(policy.maximum_backoff),
-    })
+    let mut fields = Fields::default();
+    fields.duration("minimumBackoff", policy.minimum_backoff.as_ref());
+    fields.duration("maximumBackoff", policy.maximum_backoff.as_ref());
+    fields.into()
 }
