@@ -10,12 +10,14 @@
 mod catalogue;
 mod convert;
 mod deadline;
+mod health;
 mod probe;
 mod publisher;
 mod serve;
 mod shutdown;
 mod status;
 mod subscriber;
+mod undecodable;
 mod unsupported;
 
 pub use serve::{ServeError, serve};

@@ -13,11 +13,14 @@ use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tower::util::MapResponseLayer;
 
 use crate::Shutdown;
+use crate::health;
 use crate::probe::pages;
 use crate::publisher::PublisherService;
 use crate::subscriber::SubscriberService;
+use crate::undecodable;
 use crate::unsupported::Unsupported;
 
 /// Windows of HTTP/2: what may be on its way before the reader has taken it. A publish of ten
@@ -53,6 +56,7 @@ pub async fn serve(
         .accept_http1(true)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .layer(MapResponseLayer::new(undecodable::answered))
         .add_routes(routes)
         .serve_with_incoming_shutdown(incoming, async move {
             shutdown.begun().await;
@@ -68,6 +72,7 @@ async fn routes(router: Router, node: Health, shutdown: Shutdown) -> Result<Rout
             .register_encoded_file_descriptor_set(proto::FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
+    let health = health::service(node.clone(), shutdown.clone()).await;
     let publisher = PublisherServer::new(PublisherService::new(router.clone()))
         .max_decoding_message_size(GRPC_REQUEST_BYTES_MAX)
         .accept_compressed(CompressionEncoding::Gzip)
@@ -81,7 +86,7 @@ async fn routes(router: Router, node: Health, shutdown: Shutdown) -> Result<Rout
         .add_service(subscriber)
         .add_service(SchemaServiceServer::new(Unsupported))
         .add_service(IamPolicyServer::new(Unsupported))
-        .add_service(health().await)
+        .add_service(health)
         .add_service(reflection().build_v1().map_err(ServeError::Reflection)?)
         .add_service(
             reflection()
@@ -89,17 +94,4 @@ async fn routes(router: Router, node: Health, shutdown: Shutdown) -> Result<Rout
                 .map_err(ServeError::Reflection)?,
         );
     Ok(routes)
-}
-
-/// grpc.health.v1: the node and each of its services serve.
-async fn health()
--> tonic_health::pb::health_server::HealthServer<impl tonic_health::pb::health_server::Health> {
-    let (reporter, service) = tonic_health::server::health_reporter();
-    reporter
-        .set_serving::<PublisherServer<PublisherService>>()
-        .await;
-    reporter
-        .set_serving::<SubscriberServer<SubscriberService>>()
-        .await;
-    service
 }

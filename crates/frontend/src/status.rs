@@ -24,6 +24,7 @@ use crate::subscriber::acknowledge::InvalidAcknowledge;
 use crate::subscriber::exactly_once::{AckFailure, AckFailures};
 use crate::subscriber::pull::InvalidPull;
 use crate::subscriber::streaming_pull::InvalidStreamRequest;
+use crate::undecodable::Undecodable;
 
 /// The domain of every `ErrorInfo`.
 const DOMAIN: &str = "pubsub.googleapis.com";
@@ -47,7 +48,16 @@ impl From<Failure> for Status {
 /// The transport's own: the client is gone, or sent what is no request.
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
-        Failure(Box::new(status))
+        match Undecodable::of(&status) {
+            Some(undecodable) => undecodable.into(),
+            None => Failure(Box::new(status)),
+        }
+    }
+}
+
+impl From<Undecodable> for Failure {
+    fn from(error: Undecodable) -> Self {
+        Failure::new(Code::InvalidArgument, error)
     }
 }
 

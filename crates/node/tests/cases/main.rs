@@ -11,6 +11,7 @@ mod exactly_once;
 mod filters;
 mod first_nack;
 mod full_disk;
+mod health_watch;
 mod long_names;
 mod mixed_keys;
 #[path = "../node/mod.rs"]
@@ -23,4 +24,5 @@ mod storage_policy;
 mod stream;
 mod stream_flow;
 mod stream_protocol;
+mod unreadable_requests;
 mod update_masks;
