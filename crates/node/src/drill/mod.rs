@@ -5,11 +5,13 @@
 //! - [`workload`]: publishers and consumers of the audit.
 //! - [`ledger`]: everything that they did and saw.
 //! - [`verdict`]: what the ledger says about the promises.
+//! - [`rounds`]: what the verdicts of a repeated drill say together.
 
 mod endpoints;
 mod event;
 mod ledger;
 mod message;
+mod rounds;
 mod verdict;
 mod workload;
 
@@ -23,6 +25,7 @@ use crate::cli::{Failure, Format, Target};
 use endpoints::Endpoints;
 use event::{Event, Stage};
 use ledger::Ledger;
+use rounds::Rounds;
 use verdict::Verdict;
 use workload::Workload;
 
@@ -90,6 +93,9 @@ pub(crate) struct Common {
     /// Messages that each key gets in a second, at most.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rate: u32,
+    /// How often the drill is done, one round after the other in the same cluster.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000), value_name = "ROUNDS")]
+    repeat: u32,
     #[command(flatten)]
     plan: crate::demo::PlanArgs,
 }
@@ -106,17 +112,33 @@ impl Drill {
             print_line("Nothing was done: add --live to do it.");
             return Ok(());
         }
-        let verdict = perform(stage, &common, target).await?;
-        print_one(output, &verdict);
-        match verdict.passes() {
+        let rounds = repeat(stage, &common, target).await?;
+        match rounds.0.as_slice() {
+            [only] => print_one(output, only),
+            _ => print_one(output, &rounds),
+        }
+        match rounds.pass() {
             true => Ok(()),
             false => Err(Failure::Check("the drill has failed".into())),
         }
     }
 }
 
+/// All rounds, one after the other.
+async fn repeat(mut stage: Stage, common: &Common, target: &Target) -> Result<Rounds, Failure> {
+    let mut rounds = Rounds(Vec::new());
+    for round in 1..=common.repeat {
+        if common.repeat > 1 {
+            tell(&format!("round {round} of {}", common.repeat));
+        }
+        rounds.0.push(perform(&mut stage, common, target).await?);
+    }
+    stage.close().await;
+    Ok(rounds)
+}
+
 /// The drill itself: load, event, load, the end of the event, and everything delivered.
-async fn perform(mut stage: Stage, common: &Common, target: &Target) -> Result<Verdict, Failure> {
+async fn perform(stage: &mut Stage, common: &Common, target: &Target) -> Result<Verdict, Failure> {
     let ledger = Arc::new(Ledger::new(Instant::now()));
     let endpoints = Endpoints::new(stage.endpoints().to_vec());
     let workload = Workload::create(target, endpoints, common, Arc::clone(&ledger)).await?;
@@ -133,7 +155,6 @@ async fn perform(mut stage: Stage, common: &Common, target: &Target) -> Result<V
     running.stop_publishing().await;
     running.drain().await;
     workload.delete().await;
-    stage.close().await;
     Ok(ledger.verdict(&what))
 }
 

@@ -14,21 +14,21 @@ use crate::cli::output::Show;
 /// The result of a drill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    drill: String,
-    published: usize,
-    delivered: usize,
+    pub(super) drill: String,
+    pub(super) published: usize,
+    pub(super) delivered: usize,
     /// Publishes answered OK that were not delivered, counted for each subscription.
-    lost: usize,
-    order_violations: usize,
-    exactly_once_violations: usize,
+    pub(super) lost: usize,
+    pub(super) order_violations: usize,
+    pub(super) exactly_once_violations: usize,
     /// Attempts to publish that were stored as more than one message.
-    stored_twice: usize,
+    pub(super) stored_twice: usize,
     /// At-least-once deliveries of what had been delivered before. Allowed, and counted.
-    duplicates: usize,
+    pub(super) duplicates: usize,
     /// From the event until the last key could be published to again; `None` if one never could.
-    rto_publish: Option<Duration>,
+    pub(super) rto_publish: Option<Duration>,
     /// From the event until a message published after it was delivered for the last key.
-    rto_delivery: Option<Duration>,
+    pub(super) rto_delivery: Option<Duration>,
 }
 
 impl Ledger {
