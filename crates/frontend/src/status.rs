@@ -280,6 +280,12 @@ impl From<AckFailures> for Failure {
                 let text = "Some messages are being sent again. Acknowledge the new deliveries.";
                 return Failure::new(Code::Unavailable, text);
             }
+            // Clients that retry would wait with all other acks meanwhile, and what is to be sent
+            // again may wait for the room that those make.
+            AckFailures::Void => {
+                let text = "Some messages will be sent again. Acknowledge the new deliveries.";
+                return Failure::new(Code::Aborted, text);
+            }
         };
         let permanent = ids
             .iter()

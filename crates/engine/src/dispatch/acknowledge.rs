@@ -1,5 +1,7 @@
 //! Acks: into the log, and back with what became of them.
 
+use std::time::Duration;
+
 use model::{AckId, KeyHash, MessageId};
 
 use super::call::Slot;
@@ -9,6 +11,12 @@ use super::step::Step;
 use super::{AckReply, Output, RequestId, pin};
 use crate::Fault;
 use crate::shard::{AckOutcome, FailCause};
+use crate::table::lane::Lane as LaneRow;
+
+/// When a lane goes back a session has credit for it, so the message is sent within this time, or
+/// others have taken the credit. No client is told for longer to try again: some send no other ack
+/// meanwhile, and the credit may have to come from those.
+const RESENT_WITHIN: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
     /// Takes the acks of a call in.
@@ -124,20 +132,25 @@ impl Dispatcher {
         if self.attachment.settings.exactly_once {
             return Ok(AckReply::Stale);
         }
-        // The log would not have it though its delivery is the latest: the client is told to try
-        // again, and gets the message again.
+        // The log would not have it though its delivery is the latest: the client gets the message
+        // again.
         let live = self.leases.of_delivery(id.message, id.generation);
         if live.is_some_and(|lease| !lease.failing) {
             self.redeliver(step.now, id.message, FailCause::Returned, None);
-            return Ok(AckReply::Superseded);
+            return Ok(AckReply::Void);
         }
+        let row = self.backlog(step).lane(id.key)?;
         let lane = self.lanes.get(&id.key);
         let sent_again = lane.is_some_and(|lane| {
             id.message <= lane.sent && lane.rewinding.is_none() && id.message < lane.next
         });
-        match sent_again || self.backlog(step).lane(id.key)?.covers(id.message) {
-            true => Ok(AckReply::Acknowledged),
-            false => Ok(AckReply::Superseded),
+        if sent_again || row.covers(id.message) || comes_behind_another(&row, id.message) {
+            return Ok(AckReply::Acknowledged);
+        }
+        let resent = lane.and_then(|lane| lane.went_back);
+        match resent.is_some_and(|at| step.now < at.plus(RESENT_WITHIN)) {
+            true => Ok(AckReply::Superseded),
+            false => Ok(AckReply::Void),
         }
     }
 
@@ -167,4 +180,12 @@ impl Dispatcher {
             self.expire(step, message);
         }
     }
+}
+
+/// Whether a lane has gone back to an earlier message than this one, which then follows it again,
+/// acknowledged or not.
+fn comes_behind_another(row: &LaneRow, message: MessageId) -> bool {
+    let mut rewound = row.rewound.iter().rev();
+    let last = rewound.find(|rewound| rewound.from <= message);
+    last.is_some_and(|last| last.from < message || model::sabotage!("void-ack-is-ok"))
 }

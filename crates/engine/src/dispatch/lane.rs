@@ -41,6 +41,8 @@ pub(super) struct Lane {
     pub(super) resume_at: Option<Timestamp>,
     /// Where the rewind begins that is on its way through the log.
     pub(super) rewinding: Option<MessageId>,
+    /// When this leader last logged a rewind: somebody had credit then, and soon has the messages.
+    pub(super) went_back: Option<Timestamp>,
     /// Failures on their way through the log, and dead letters on theirs to another topic.
     pub(super) undecided: u32,
     /// At most so many marks are in the lane's row.
@@ -79,6 +81,7 @@ impl Lane {
             holder: None,
             resume_at: None,
             rewinding: None,
+            went_back: None,
             undecided: 0,
             marks: 0,
             waiting: Credit::default(),

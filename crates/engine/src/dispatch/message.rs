@@ -366,9 +366,12 @@ pub enum AckReply {
     Stale,
     /// Exactly-once and ordered: an earlier message of the key is not acknowledged. Try again.
     Unordered,
-    /// At least once: the message is about to be sent again, and this ack does not count. Try
-    /// again, or acknowledge the next delivery.
+    /// At least once: the message is being sent again, and this ack does not count. Try again soon,
+    /// or acknowledge the next delivery.
     Superseded,
+    /// At least once: this ack does not count, and the message is sent again once a session has
+    /// room for it, which may need other acks of the same client. Acknowledge the next delivery.
+    Void,
 }
 
 /// What became of one change of a deadline.

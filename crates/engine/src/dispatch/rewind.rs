@@ -1,7 +1,7 @@
 //! Rewinds: before anything of an at-least-once lane is sent again, the log hears that what was
 //! acknowledged from there on does not count any more.
 
-use model::{KeyHash, MessageId, SessionId, Term};
+use model::{KeyHash, MessageId, SessionId, Term, Timestamp};
 
 use super::Credit;
 use super::dispatcher::Dispatcher;
@@ -32,9 +32,16 @@ fn took_effect(row: &LaneRow, rewind: &LaneRewind) -> bool {
 
 impl Dispatcher {
     /// Lets a lane go back to `from`, in the log first.
-    pub(super) fn rewind(&mut self, strand: KeyHash, lane: &mut Lane, from: MessageId) {
+    pub(super) fn rewind(
+        &mut self,
+        now: Timestamp,
+        strand: KeyHash,
+        lane: &mut Lane,
+        from: MessageId,
+    ) {
         lane.next = from;
         lane.rewinding = Some(from);
+        lane.went_back = Some(now);
         let generation = self.next_generation(lane.epoch);
         self.outbox.rewind(LaneRewind {
             strand,

@@ -164,7 +164,7 @@ impl Dispatcher {
                 return false;
             }
             Verdict::Rewind => {
-                self.rewind(run.strand, lane, id);
+                self.rewind(step.now, run.strand, lane, id);
                 serving.batch.count_rewind();
                 return false;
             }

@@ -317,7 +317,7 @@ impl Promises {
                 self.nacked(id);
             }
         }
-        if reply == AckReply::Superseded && latest {
+        if matches!(reply, AckReply::Superseded | AckReply::Void) && latest {
             // The client was told that the message comes again.
             self.leases.remove(&id.message);
         }

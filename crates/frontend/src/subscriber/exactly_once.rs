@@ -28,18 +28,25 @@ impl AckFailure {
 pub(crate) enum AckFailures {
     /// Exactly-once: these ids failed, at least one; all others of the request succeeded.
     Ids(Vec<(String, AckFailure)>),
-    /// At least once: some messages are just being sent again, so these acks do not count.
+    /// At least once: some messages are just being sent again, so their acks do not count. All
+    /// others do. A retry soon finds that they were sent.
     Superseded,
+    /// At least once: some messages wait to be sent again, so their acks do not count. All others
+    /// do.
+    Void,
 }
 
 impl AckFailures {
     /// The failures among the replies to `ids`, if there are any.
     pub(crate) fn of_acks(ids: Vec<String>, replies: &[AckReply]) -> Result<(), AckFailures> {
+        if replies.contains(&AckReply::Void) {
+            return Err(AckFailures::Void);
+        }
         if replies.contains(&AckReply::Superseded) {
             return Err(AckFailures::Superseded);
         }
         Self::collect(ids, replies, |reply| match reply {
-            AckReply::Acknowledged | AckReply::Superseded => None,
+            AckReply::Acknowledged | AckReply::Superseded | AckReply::Void => None,
             AckReply::Stale => Some(AckFailure::Invalid),
             AckReply::Unordered => Some(AckFailure::Unordered),
         })

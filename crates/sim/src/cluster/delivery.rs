@@ -97,7 +97,7 @@ impl Cluster {
         match reply {
             AckReply::Acknowledged => self.answer(What::AckOk { call }),
             AckReply::Stale => self.answer(What::AckFailed { call }),
-            AckReply::Unordered | AckReply::Superseded => {
+            AckReply::Unordered | AckReply::Superseded | AckReply::Void => {
                 self.answer(What::AckFailed { call });
                 self.act_again(delivery);
             }

@@ -178,7 +178,7 @@ impl Stream {
                 let mut confirmation = AcknowledgeConfirmation::default();
                 for (at, ack) in asked.acks.iter().enumerate() {
                     let list = match replies.as_ref().map(|replies| replies[at]) {
-                        Ok(AckReply::Acknowledged | AckReply::Superseded) => {
+                        Ok(AckReply::Acknowledged | AckReply::Superseded | AckReply::Void) => {
                             &mut confirmation.ack_ids
                         }
                         Ok(AckReply::Stale) => &mut confirmation.invalid_ack_ids,
