@@ -219,9 +219,14 @@ impl RaftNetworkV2<Types> for Link {
     }
 
     fn backoff(&self) -> Option<Backoff> {
-        let doubling = std::iter::successors(Some(BACKOFF_MIN), |wait| Some(*wait * 2));
-        Some(Backoff::new(doubling.map(|wait| wait.min(BACKOFF_MAX))))
+        Some(Backoff::new(waits()))
     }
+}
+
+/// The waits between attempts to reach a node, without end: it may be away for days.
+fn waits() -> impl Iterator<Item = Duration> {
+    let next = |wait: &Duration| Some((*wait * 2).min(BACKOFF_MAX));
+    std::iter::successors(Some(BACKOFF_MIN), next)
 }
 
 fn appended(reply: Result<cluster::AppendReply, Status>) -> Appended {
@@ -238,4 +243,16 @@ fn voted(
 
 pub(super) fn unreachable(why: &dyn ToString) -> Failed {
     openraft::errors::Unreachable::from_string(why.to_string()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_may_be_away_for_days() {
+        let a_day = 24 * 60 * 60 * 1_000 / BACKOFF_MAX.as_millis() as usize;
+        assert_eq!(waits().next(), Some(BACKOFF_MIN));
+        assert_eq!(waits().nth(7 * a_day), Some(BACKOFF_MAX));
+    }
 }
