@@ -70,8 +70,9 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Fails where it was never mounted.
-        let _ = run("umount", &[&text(&self.mount)]);
+        // Who still has a file open, as a process that is being killed, keeps the file system and its
+        // room until then, but no longer. Fails where it was never mounted.
+        let _ = run("umount", &["--lazy", &text(&self.mount)]);
     }
 }
 
