@@ -151,7 +151,9 @@ fn node_code(why: &NodeRejected) -> Code {
         | NodeRejected::NoSuchRegion(_) => Code::NotFound,
         NodeRejected::NameTaken { .. } => Code::AlreadyExists,
         NodeRejected::TooMany | NodeRejected::TooManyShards(_) => Code::ResourceExhausted,
-        NodeRejected::NotFounded | NodeRejected::Removed(_) => Code::FailedPrecondition,
+        NodeRejected::NotFounded | NodeRejected::Removed(_) | NodeRejected::Restarted(_) => {
+            Code::FailedPrecondition
+        }
     }
 }
 

@@ -31,6 +31,10 @@ number! {
     NodeId(u64)
 }
 number! {
+    /// One life of a node's process. A later one of the same node has a greater number.
+    Boot(u64)
+}
+number! {
     /// One life of a topic or subscription. A re-created name is a new incarnation; never reused.
     Incarnation(u64)
 }

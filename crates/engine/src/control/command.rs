@@ -5,7 +5,7 @@ use model::{Incarnation, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AddShards, CreateSubscription, CreateTopic, DeleteSubscription, DeleteTopic,
+    AddShards, Asleep, Awake, CreateSubscription, CreateTopic, DeleteSubscription, DeleteTopic,
     DetachSubscription, Found, Founded, NewNode, Place, Rejected, SetNodeState, Subscription,
     Topic, UpdateNode, UpdateSubscription, UpdateTopic,
 };
@@ -42,6 +42,44 @@ pub enum Command {
     DeleteSubscription(DeleteSubscription),
     /// Detaches a subscription from its topic.
     DetachSubscription(DetachSubscription),
+    /// Lets a node have a catalogue lease.
+    Awake(Awake),
+    /// Says that a node has none any more.
+    Asleep(Asleep),
+}
+
+impl Command {
+    /// What it changes of topics and subscriptions.
+    pub(super) fn change(&self) -> Change {
+        match self {
+            Command::Found(_)
+            | Command::Join(_)
+            | Command::UpdateNode(_)
+            | Command::SetNodeState(_)
+            | Command::Place(_)
+            | Command::Founded(_)
+            | Command::AddShards(_)
+            | Command::Awake(_)
+            | Command::Asleep(_) => Change::None,
+            Command::CreateTopic(_)
+            | Command::UpdateTopic(_)
+            | Command::CreateSubscription(_)
+            | Command::UpdateSubscription(_)
+            | Command::DetachSubscription(_) => Change::Written,
+            Command::DeleteTopic(_) | Command::DeleteSubscription(_) => Change::Deleted,
+        }
+    }
+}
+
+/// What a command changes of topics and subscriptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing: it is about the cluster.
+    None,
+    /// One is new, or different.
+    Written,
+    /// A name is free again.
+    Deleted,
 }
 
 /// Where in the log a command stands.
@@ -72,6 +110,11 @@ impl At {
             self.index
         );
         self.index << POSITION_BITS | u64::from(self.position)
+    }
+
+    /// The index of the entry of the command with this [`At::number`].
+    pub(super) fn index_of(number: u64) -> u64 {
+        number >> POSITION_BITS
     }
 
     /// The incarnation of a resource that the command creates.

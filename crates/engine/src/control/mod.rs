@@ -9,6 +9,8 @@
 
 mod add_shards;
 mod apply;
+mod asleep;
+mod awake;
 mod command;
 mod create_subscription;
 mod create_topic;
@@ -32,6 +34,8 @@ mod update_topic;
 
 pub use add_shards::AddShards;
 pub use apply::apply;
+pub use asleep::Asleep;
+pub use awake::Awake;
 pub use command::{At, Command, Outcome, Reply};
 pub use create_subscription::{CreateSubscription, DeadLetter};
 pub use create_topic::CreateTopic;

@@ -3,6 +3,7 @@
 mod cluster;
 mod describe;
 mod page;
+mod seen;
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,9 @@ pub use describe::{
     describe_regions, describe_shards,
 };
 pub use page::{InvalidPage, Page, PageRequest};
+pub use seen::{
+    Seen, awake, last_change, living_subscription, living_topic, seen_subscription, seen_topic,
+};
 
 use super::table::NameKey;
 use super::table::topic_subscription::{TopicSubscription, TopicSubscriptionKey};

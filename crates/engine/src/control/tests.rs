@@ -215,3 +215,35 @@ proptest! {
         naive::compare(&entries);
     }
 }
+
+#[test]
+fn what_was_seen_of_a_name_is_as_new_as_its_last_change() {
+    let mut catalogue = Catalogue::default();
+    let seen = |catalogue: &Catalogue, id: &str| {
+        let seen = read::seen_topic(&catalogue.view, &topic_name(id)).unwrap();
+        (seen.found.is_some(), seen.since)
+    };
+    assert_eq!(seen(&catalogue, "one"), (false, 0));
+    catalogue.reply(create_topic("one"));
+    catalogue.reply(create_topic("two"));
+    assert_eq!(seen(&catalogue, "one"), (true, 1));
+    assert_eq!(seen(&catalogue, "two"), (true, 2));
+    let name = topic_name("one");
+    catalogue.reply(Command::DeleteTopic(DeleteTopic { name: name.clone() }));
+    assert_eq!(seen(&catalogue, "one"), (false, 3));
+    assert_eq!(seen(&catalogue, "two"), (true, 2));
+    let again = catalogue.reply(Command::DeleteTopic(DeleteTopic { name }));
+    assert!(matches!(again, Reply::Rejected(_)));
+    assert_eq!(seen(&catalogue, "one"), (false, 3), "nothing has changed");
+    let name = topic_name("two");
+    let labels = Some(Labels::from([("key".to_owned(), "value".to_owned())]));
+    catalogue.reply(Command::UpdateTopic(UpdateTopic {
+        name: name.clone(),
+        labels,
+        storage_policy: None,
+    }));
+    assert_eq!(seen(&catalogue, "two"), (true, 5));
+    let living = read::living_topic(&catalogue.view, &name).unwrap();
+    assert_eq!(living.since, 2, "it was there before it changed");
+    assert_eq!(read::last_change(&catalogue.view), Ok(5));
+}

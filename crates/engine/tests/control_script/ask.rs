@@ -8,13 +8,14 @@ use engine::control::request::{
     SubscriptionRequest, TopicRequest,
 };
 use engine::control::{
-    At, Command, DeleteSubscription, DeleteTopic, DetachSubscription, Found, NewNode, Rejected,
-    apply,
+    Asleep, At, Awake, Command, DeleteSubscription, DeleteTopic, DetachSubscription, Found,
+    NewNode, NodeState, Rejected, SetNodeState, apply,
 };
 use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
 use model::{
-    ClusterSecret, NodeName, ProjectId, RegionName, SubscriptionName, TopicName, ZoneName,
+    Boot, ClusterSecret, NodeId, NodeName, ProjectId, RegionName, SubscriptionName, TopicName,
+    ZoneName,
 };
 
 use super::show;
@@ -47,6 +48,7 @@ impl Catalogue {
             ("subscriptions", "get") => self.get_subscription(name),
             ("topics" | "subscriptions", "list") => self.list(collection, name, &options),
             ("nodes", "join") => self.perform(&join(self.index + 1, name, &options)),
+            ("nodes", "list-awake") => self.list_awake(),
             ("topics", "list-subscriptions") => self.list_subscriptions(name, &options),
             (collection, verb) => match command(collection, verb, name, &options) {
                 Ok(command) => self.perform(&command),
@@ -85,6 +87,14 @@ impl Catalogue {
             Some(subscription) => show::subscription(&subscription),
             None => show::rejected(&Rejected::SubscriptionNotFound(name)),
         }]
+    }
+
+    fn list_awake(&self) -> Vec<String> {
+        let awake = read::awake(&self.view).expect("memory can be read");
+        awake
+            .iter()
+            .map(|(node, boot)| format!("node {node} in life {boot}"))
+            .collect()
     }
 
     fn list(&mut self, collection: &str, project: &str, options: &Options<'_>) -> Vec<String> {
@@ -178,8 +188,26 @@ fn command(
         ("subscriptions", "detach") => Command::DetachSubscription(DetachSubscription {
             name: SubscriptionName::parse(&full("subscriptions", name))?,
         }),
+        ("nodes", "awake") => {
+            let (node, boot) = life(name, options);
+            Command::Awake(Awake { node, boot })
+        }
+        ("nodes", "asleep") => {
+            let (node, boot) = life(name, options);
+            Command::Asleep(Asleep { node, boot })
+        }
+        ("nodes", "remove") => {
+            let (node, state) = (NodeId(number(name) as u64), NodeState::Removed);
+            Command::SetNodeState(SetNodeState { node, state })
+        }
         _ => panic!("no such request: {collection} {verb}"),
     })
+}
+
+/// A node by its number, and one of its lives.
+fn life(node: &str, options: &Options<'_>) -> (NodeId, Boot) {
+    let part = |text: &str| number(text) as u64;
+    (NodeId(part(node)), Boot(part(options["life"])))
 }
 
 fn topic_request(name: &str, options: &Options<'_>) -> TopicRequest {

@@ -48,5 +48,6 @@ scripts!(
     updates,
     masks,
     pages,
-    survival
+    survival,
+    awake
 );

@@ -18,6 +18,9 @@ pub enum NodeRejected {
     /// The node is out, and its id is not given again.
     #[error("node {0} was removed from the cluster; with an empty folder it can join as a new one")]
     Removed(NodeId),
+    /// A later life of the node is known.
+    #[error("node {0} has started again since")]
+    Restarted(NodeId),
     /// Two nodes can't have one name.
     #[error(
         "node {node} is called \"{name}\" already; choose another name, or, if its disk is gone, \
