@@ -1,10 +1,21 @@
 //! Reads and changes of the catalogue, as the services make them.
 
+use engine::Fault;
+use engine::control::read::Seen;
 use engine::control::{Command, Reply, Subscription, Topic};
 use engine::kv::View;
-use router::Router;
+use router::{Router, StateView};
 
 use crate::status::Failure;
+
+/// What the catalogue says of one name, as `look` finds it: not older than anything that was
+/// answered before.
+pub(crate) async fn look_up<T>(
+    router: &Router,
+    look: impl FnOnce(&StateView) -> Result<Seen<T>, Fault>,
+) -> Result<Option<T>, Failure> {
+    Ok(router.control().look_up(look).await?)
+}
 
 /// The catalogue, not older than anything that was answered before.
 pub(crate) async fn read(router: &Router) -> Result<&impl View, Failure> {

@@ -13,7 +13,7 @@ use engine::control::{NodeRejected, Rejected};
 use engine::dispatch::Refused;
 use model::name::InvalidName;
 use router::acknowledge::AcknowledgeError;
-use router::{PublishError, ResolveError, ShardError};
+use router::{LookError, PublishError, ResolveError, ShardError};
 use thiserror::Error;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -153,6 +153,15 @@ fn node_code(why: &NodeRejected) -> Code {
         NodeRejected::TooMany | NodeRejected::TooManyShards(_) => Code::ResourceExhausted,
         NodeRejected::NotFounded | NodeRejected::Removed(_) | NodeRejected::Restarted(_) => {
             Code::FailedPrecondition
+        }
+    }
+}
+
+impl From<LookError> for Failure {
+    fn from(why: LookError) -> Self {
+        match why {
+            LookError::Unavailable(why) => why.into(),
+            LookError::Fault(fault) => fault.into(),
         }
     }
 }

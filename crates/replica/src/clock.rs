@@ -3,10 +3,12 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::Timestamp;
+use rustix::time::{DynamicClockId, clock_gettime_dynamic};
 use tokio::time::Instant;
 
-/// Two kinds of time: wall time stamps what is stored, monotonic time runs leases and timeouts.
-/// The two are never compared.
+/// Three kinds of time: wall time stamps what is stored, monotonic time runs timeouts and ack
+/// leases, and steady time runs what one node grants another, since it goes on while a machine is
+/// suspended. No two of them are ever compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// The zero of monotonic time.
@@ -61,6 +63,21 @@ impl Clock {
         self.moment(Instant::now())
     }
 
+    /// Monotonic time that also goes on while the machine is suspended: since it was started, or,
+    /// in a simulation, since this clock was made.
+    #[must_use]
+    pub fn steady(&self) -> Timestamp {
+        match self.wall {
+            Wall::Machine => {
+                let now = clock_gettime_dynamic(DynamicClockId::Boottime);
+                let now = now.expect("Linux has had this clock since 2.6.39");
+                let elapsed = Duration::try_from(now);
+                Timestamp::ZERO.plus(elapsed.expect("a machine runs since it was started"))
+            }
+            Wall::From(_) => self.monotonic(),
+        }
+    }
+
     /// The monotonic time of an instant; zero for one before the clock was made.
     #[must_use]
     pub fn moment(&self, instant: Instant) -> Timestamp {
@@ -85,6 +102,17 @@ mod tests {
         tokio::time::advance(Duration::from_secs(3)).await;
         assert_eq!(clock.wall(), Timestamp(1_000).plus(Duration::from_secs(3)));
         assert_eq!(clock.monotonic().since(before), Duration::from_secs(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steady_time_is_the_machines_and_not_the_runtimes() {
+        let clock = Clock::machine();
+        let before = clock.steady();
+        // What a suspended machine does to its monotonic clock, this does the other way round.
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        let passed = clock.steady().since(before);
+        assert!(passed < Duration::from_secs(60), "{passed:?} have passed");
+        assert!(clock.steady() >= before);
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,10 +30,12 @@ mod stopping;
 mod unavailable;
 
 pub use clock::Clock;
-pub use control::ControlClient;
+pub use control::{ControlClient, LookError};
 pub use peer::Peers;
 pub use raft::{Stopped, Timing};
 pub use replicas::{Replicas, StartError};
 pub use settings::Settings;
 pub use shard::{ShardClient, Shards};
+/// A group's state on this node.
+pub use store::StateView;
 pub use unavailable::Unavailable;

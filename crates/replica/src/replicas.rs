@@ -12,11 +12,11 @@ use store::{Digest, Store};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tonic::service::Routes;
 use tracing::{info, warn};
 
-use crate::catalogue::{self, catalogue};
+use crate::catalogue::{self, Catalogue};
 use crate::clock::Clock;
 use crate::control::{ControlClient, leader};
 use crate::groups::{Groups, RaftService};
@@ -61,8 +61,12 @@ pub struct Replicas {
     health: Health,
     settings: Settings,
     store: Store,
+    /// Ends the work on shards and members.
     stop: Stop,
     tasks: JoinSet<Result<(), Stopped>>,
+    /// Ends the work on the catalogue, which the other work rests on.
+    stop_catalogue: Stop,
+    catalogue_tasks: JoinSet<Result<(), Stopped>>,
 }
 
 impl Replicas {
@@ -147,9 +151,10 @@ impl Replicas {
         clock: Clock,
         forwards: mpsc::Sender<ForwardRequest>,
     ) -> Self {
-        let (stop, mut tasks) = (Stop::new(), JoinSet::new());
+        let (stop, stop_catalogue) = (Stop::new(), Stop::new());
+        let (mut tasks, mut catalogue_tasks) = (JoinSet::new(), JoinSet::new());
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
-        let (keeper, lease) = catalogue::lease();
+        let (keeper, lease) = catalogue::lease(clock);
         let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
         let hosts = Hosts::new(Site {
             groups: groups.clone(),
@@ -169,25 +174,25 @@ impl Replicas {
             peers.clone(),
             lease.clone(),
             settings.replace_after,
-            stop.ear(),
+            stop_catalogue.ear(),
         );
-        tasks.spawn(leader);
+        catalogue_tasks.spawn(leader);
         let health = Health::new(
             groups.clone(),
             control.clone(),
             lease.clone(),
             store.clone(),
         );
-        let catalogue = catalogue(
-            control,
-            client.clone(),
-            groups.clone(),
-            shards.clone(),
+        let catalogue = Catalogue {
+            core: control,
+            control: client.clone(),
+            groups: groups.clone(),
+            shards: shards.clone(),
+            clock,
             keeper,
             lease,
-            stop.ear(),
-        );
-        tasks.spawn(catalogue);
+        };
+        catalogue_tasks.spawn(catalogue.work(stop_catalogue.ear()));
         tasks.spawn(cut_logs(settings, groups.clone(), stop.ear()));
         tasks.spawn(members::keep(
             groups.clone(),
@@ -206,6 +211,8 @@ impl Replicas {
             store,
             stop,
             tasks,
+            stop_catalogue,
+            catalogue_tasks,
         }
     }
 
@@ -304,38 +311,52 @@ impl Replicas {
     /// Waits until a replica stops by itself: its disk fails, or its state is not what it must
     /// be. The node must then exit.
     pub async fn stopped(&mut self) -> Stopped {
-        let tasks = async {
-            loop {
-                match self.tasks.join_next().await {
-                    Some(Ok(Err(stopped))) => return stopped,
-                    Some(Err(panic)) => return self.control.core().stopped(panic),
-                    // A task that has nothing to do any more. Its group's Raft says why.
-                    Some(Ok(Ok(()))) => {}
-                    None => std::future::pending().await,
-                }
-            }
-        };
         tokio::select! {
             stopped = self.groups.stopped() => stopped,
-            stopped = tasks => stopped,
+            stopped = first_stopped(&mut self.tasks, &self.control) => stopped,
+            stopped = first_stopped(&mut self.catalogue_tasks, &self.control) => stopped,
         }
     }
 
     /// Ends all work: takes no more calls, answers those that it took, flushes the state.
     pub async fn shutdown(mut self) {
+        let until = Instant::now() + self.settings.drain_max;
         self.stop.begin();
-        let tasks = &mut self.tasks;
-        let drained = async { while tasks.join_next().await.is_some() {} };
-        if timeout(self.settings.drain_max, drained).await.is_err() {
-            warn!("calls were left unanswered: they took too long");
-            self.tasks.shutdown().await;
-        }
+        end(&mut self.tasks, until).await;
+        // Nothing is proposed by the catalogue any more, so that its lease can be given up.
+        self.stop_catalogue.begin();
+        end(&mut self.catalogue_tasks, until).await;
         self.groups.shutdown().await;
         match self.store.flush_state() {
             Ok(()) => info!("replicas have stopped"),
             // The log has everything: the next start only takes longer.
             Err(fault) => warn!(%fault, "state was not flushed"),
         }
+    }
+}
+
+/// Waits until one of the tasks finds that the node must stop, and says why.
+async fn first_stopped(
+    tasks: &mut JoinSet<Result<(), Stopped>>,
+    control: &ControlClient,
+) -> Stopped {
+    loop {
+        match tasks.join_next().await {
+            Some(Ok(Err(stopped))) => return stopped,
+            Some(Err(panic)) => return control.core().stopped(panic),
+            // A task that has nothing to do any more. Its group's Raft says why.
+            Some(Ok(Ok(()))) => {}
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Waits until tasks have ended which were told to, and ends them at last.
+async fn end(tasks: &mut JoinSet<Result<(), Stopped>>, until: Instant) {
+    let drained = async { while tasks.join_next().await.is_some() {} };
+    if timeout_at(until, drained).await.is_err() {
+        warn!("calls were left unanswered: they took too long");
+        tasks.shutdown().await;
     }
 }
 

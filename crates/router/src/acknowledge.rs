@@ -38,7 +38,7 @@ impl Router {
         ids: Vec<AckId>,
         deadline: Option<Instant>,
     ) -> Result<Vec<AckReply>, AcknowledgeError> {
-        let subscription = self.check(name, ids.iter())?;
+        let subscription = self.check(name, ids.iter()).await?;
         let parts = by_shard(ids, |id| id);
         let calls = parts.into_iter().map(|(shard, (places, ids))| async move {
             let shard = self
@@ -64,7 +64,7 @@ impl Router {
         ids: Vec<(AckId, Duration)>,
         deadline: Option<Instant>,
     ) -> Result<Vec<ModifyReply>, AcknowledgeError> {
-        let subscription = self.check(name, ids.iter().map(|(id, _)| id))?;
+        let subscription = self.check(name, ids.iter().map(|(id, _)| id)).await?;
         let parts = by_shard(ids, |(id, _)| id);
         let calls = parts.into_iter().map(|(shard, (places, ids))| async move {
             let shard = self
@@ -79,12 +79,12 @@ impl Router {
         in_order(join_all(calls).await)
     }
 
-    fn check<'a>(
+    async fn check<'a>(
         &self,
         name: &SubscriptionName,
         mut ids: impl Iterator<Item = &'a AckId>,
     ) -> Result<Incarnation, AcknowledgeError> {
-        let subscription = self.subscription(name)?.incarnation;
+        let subscription = self.subscription(name).await?.incarnation;
         if ids.any(|id| id.subscription != subscription) {
             return Err(AcknowledgeError::OtherSubscription(name.clone()));
         }

@@ -25,8 +25,8 @@ use pins::Pins;
 use routes::KnownRoutes;
 
 pub use publish::PublishError;
-/// Why a shard did not store a publish, and why a group does not answer.
-pub use replica::{Unavailable, shard::PublishError as ShardError};
+/// Why a shard did not store a publish, why a group does not answer, and what the catalogue is.
+pub use replica::{LookError, StateView, Unavailable, shard::PublishError as ShardError};
 pub use resolve::ResolveError;
 pub use session::Open;
 

@@ -9,6 +9,7 @@ use engine::route::{NoRoute, NotInTransit, Spread};
 use model::limits::CALL_WAIT_MAX;
 use model::run::RunPayload;
 use model::{KeyHash, MessageId, ShardNumber, TopicName};
+use replica::LookError;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
@@ -43,6 +44,15 @@ pub enum PublishError {
     Fault(#[from] Fault),
 }
 
+impl From<LookError> for PublishError {
+    fn from(why: LookError) -> Self {
+        match why {
+            LookError::Unavailable(why) => ShardError::Unavailable(why).into(),
+            LookError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
 /// The messages of one request.
 struct Publish {
     strand: KeyHash,
@@ -64,7 +74,7 @@ impl Router {
         payload: RunPayload,
         deadline: Option<Instant>,
     ) -> Result<MessageId, PublishError> {
-        let found = self.topic(topic)?;
+        let found = self.topic(topic).await?;
         let topic = found.ok_or_else(|| PublishError::NotFound(topic.clone()))?;
         self.admit(&topic)??;
         let publish = Publish {

@@ -3,10 +3,11 @@
 use engine::Fault;
 use engine::control::{NodeState, Subscription, Topic, read};
 use engine::route::NotInTransit;
-use model::{SubscriptionName, TopicName};
+use model::{Incarnation, SubscriptionName, TopicName};
+use replica::{LookError, StateView};
 use thiserror::Error;
 
-use crate::{PublishError, Router, ShardError, Unavailable};
+use crate::{PublishError, Router, Unavailable};
 
 /// A subscription can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -34,22 +35,35 @@ pub enum ResolveError {
     Fault(#[from] Fault),
 }
 
+impl From<LookError> for ResolveError {
+    fn from(why: LookError) -> Self {
+        match why {
+            LookError::Unavailable(why) => why.into(),
+            LookError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
 impl Router {
     /// The topic as it is now, if there is one.
     ///
     /// # Errors
     /// [`PublishError`] when the catalogue can't be read, or may be out of date.
-    pub(crate) fn topic(&self, name: &TopicName) -> Result<Option<Topic>, PublishError> {
-        let catalogue = self.control().current().map_err(ShardError::Unavailable)?;
-        Ok(read::topic(catalogue, name)?)
+    pub(crate) async fn topic(&self, name: &TopicName) -> Result<Option<Topic>, PublishError> {
+        let look = |catalogue: &StateView| read::living_topic(catalogue, name);
+        Ok(self.control().resolve(look).await?)
     }
 
     /// The subscription, if it can be pulled from.
     ///
     /// # Errors
     /// [`ResolveError`].
-    pub fn subscription(&self, name: &SubscriptionName) -> Result<Subscription, ResolveError> {
-        match read::subscription(self.control().current()?, name)? {
+    pub async fn subscription(
+        &self,
+        name: &SubscriptionName,
+    ) -> Result<Subscription, ResolveError> {
+        let look = |catalogue: &StateView| read::living_subscription(catalogue, name);
+        match self.control().resolve(look).await? {
             None => Err(ResolveError::NotFound(name.clone())),
             Some(found) if found.detached => Err(ResolveError::Detached(name.clone())),
             Some(found) => Ok(found),
@@ -67,11 +81,23 @@ impl Router {
         }
     }
 
+    /// Whether this life of the subscription is there and attached, as far as this node knows:
+    /// others may not know yet that it is not.
+    pub(crate) fn is_attached(&self, name: &SubscriptionName, incarnation: Incarnation) -> bool {
+        let Ok(catalogue) = self.control().current() else {
+            return true;
+        };
+        let found = read::subscription(catalogue, name);
+        found.is_ok_and(|found| {
+            found.is_some_and(|found| !found.detached && found.incarnation == incarnation)
+        })
+    }
+
     /// Why a session of the subscription ended: it is gone, or it should be opened again.
-    #[must_use]
-    pub fn why_ended(&self, name: &SubscriptionName) -> ResolveError {
-        self.subscription(name)
-            .err()
-            .unwrap_or_else(|| ResolveError::Ended(name.clone()))
+    pub async fn why_ended(&self, name: &SubscriptionName) -> ResolveError {
+        match self.subscription(name).await {
+            Err(why) => why,
+            Ok(_) => ResolveError::Ended(name.clone()),
+        }
     }
 }

@@ -191,7 +191,7 @@ impl Session {
             Ended::TakenOver => true,
             Ended::Reopen => false,
             // Or the shard's leader knows less than this node of a subscription that is there.
-            Ended::NotAttached => !self.is_attached(),
+            Ended::NotAttached => !self.router.is_attached(&self.name, self.subscription),
         };
         self.reopen(shard, Vec::new());
         over.then_some(News::Ended(why))
@@ -203,15 +203,6 @@ impl Session {
         let client = self.shards.borrow().get(&shard).cloned();
         let client = client.expect("a shard is never forgotten");
         self.openings.reopen(&client, returned);
-    }
-
-    /// Whether the catalogue still has the subscription, as far as this node may know.
-    fn is_attached(&self) -> bool {
-        match self.router.subscription(&self.name) {
-            Ok(found) => found.incarnation == self.subscription,
-            Err(ResolveError::Unavailable(_)) => true,
-            Err(_) => false,
-        }
     }
 }
 
@@ -226,7 +217,7 @@ impl Router {
         open: Open,
     ) -> Result<(Session, SubscriptionSettings), ResolveError> {
         self.admit_session()?;
-        let subscription = self.subscription(name)?;
+        let subscription = self.subscription(name).await?;
         if let Some(topic) = &subscription.topic_name
             && let Some(topic) = read::topic(self.control().current()?, topic)?
         {

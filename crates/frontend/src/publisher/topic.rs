@@ -8,7 +8,7 @@ use proto::pubsub::{
     ListTopicSubscriptionsResponse, ListTopicsRequest, ListTopicsResponse, Topic,
     UpdateTopicRequest,
 };
-use router::Router;
+use router::{Router, StateView};
 
 use crate::catalogue;
 use crate::convert::{from_topic, to_topic};
@@ -31,7 +31,8 @@ pub(super) async fn update(router: &Router, request: UpdateTopicRequest) -> Resu
 
 pub(super) async fn get(router: &Router, request: &GetTopicRequest) -> Result<Topic, Failure> {
     let name = TopicName::parse(&request.topic)?;
-    let found = read::topic(catalogue::read(router).await?, &name)?;
+    let look = |catalogue: &StateView| read::seen_topic(catalogue, &name);
+    let found = catalogue::look_up(router, look).await?;
     Ok(to_topic(found.ok_or(Rejected::TopicNotFound(name))?))
 }
 

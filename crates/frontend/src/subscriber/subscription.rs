@@ -7,7 +7,7 @@ use proto::pubsub::{
     DeleteSubscriptionRequest, GetSubscriptionRequest, ListSubscriptionsRequest,
     ListSubscriptionsResponse, Subscription, UpdateSubscriptionRequest,
 };
-use router::Router;
+use router::{Router, StateView};
 
 use crate::catalogue;
 use crate::convert::{from_subscription, to_subscription};
@@ -40,7 +40,8 @@ pub(super) async fn get(
     request: &GetSubscriptionRequest,
 ) -> Result<Subscription, Failure> {
     let name = SubscriptionName::parse(&request.subscription)?;
-    let found = read::subscription(catalogue::read(router).await?, &name)?;
+    let look = |catalogue: &StateView| read::seen_subscription(catalogue, &name);
+    let found = catalogue::look_up(router, look).await?;
     Ok(to_subscription(
         found.ok_or(Rejected::SubscriptionNotFound(name))?,
     ))

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use model::Boot;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::lease::{CatalogueLease, LeaseKeeper};
-use crate::control::ControlClient;
+use crate::clock::Clock;
+use crate::control::{ControlClient, Granting, Renewed};
 use crate::groups::Groups;
 use crate::raft::Stopped;
 use crate::stopping::Stopping;
@@ -18,47 +20,73 @@ const RENEWAL_EVERY: Duration = Duration::from_secs(1);
 /// A renewal without an answer for this long is asked for again.
 const RENEWAL_ANSWER_MAX: Duration = Duration::from_secs(2);
 /// A node that stops does not wait longer to give its lease up.
-const RELEASE_MAX: Duration = Duration::from_millis(500);
+const RELEASE_MAX: Duration = Duration::from_secs(1);
 /// The pause after a renewal that was not granted.
-const RENEWAL_PAUSE: Duration = Duration::from_millis(50);
+const REFUSED_PAUSE: Duration = Duration::from_millis(50);
+/// The pause while this node does not know whether all others have what it has: the sooner it
+/// does, the less is in doubt if it leads next.
+const UNSETTLED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Keeps the lease until the node shuts down.
-pub(super) async fn keep(
-    control: ControlClient,
-    groups: Groups,
-    keeper: LeaseKeeper,
-    lease: CatalogueLease,
-    mut complete: watch::Receiver<u64>,
-    mut stopping: Stopping,
-) -> Result<(), Stopped> {
-    let mut lasted = false;
-    let keep = async {
+/// What it takes to keep a lease.
+pub(super) struct Keeper {
+    pub(super) control: ControlClient,
+    pub(super) groups: Groups,
+    pub(super) clock: Clock,
+    pub(super) keeper: LeaseKeeper,
+    pub(super) lease: CatalogueLease,
+    /// Up to which entry this node is complete.
+    pub(super) complete: watch::Receiver<u64>,
+}
+
+impl Keeper {
+    /// Keeps the lease until the node shuts down.
+    pub(super) async fn work(mut self, mut stopping: Stopping) -> Result<(), Stopped> {
+        // A later life of the node has a greater number: the wall clock does for that, and where
+        // it has gone back, the answer says so.
+        let mut boot = Boot(self.clock.wall().0);
+        tokio::select! {
+            () = stopping.begun() => {}
+            () = self.renew(&mut boot) => {}
+        }
+        self.keeper.ended();
+        let _ = timeout(RELEASE_MAX, self.control.release(boot)).await;
+        Ok(())
+    }
+
+    async fn renew(&mut self, boot: &mut Boot) {
+        let mut lasted = false;
         loop {
-            let (asked, have) = (Instant::now(), *complete.borrow_and_update());
-            let renewed = timeout(RENEWAL_ANSWER_MAX, control.renew(have, groups.led())).await;
-            let granted = matches!(renewed, Ok(Ok(Some(_))));
-            if let Ok(Ok(Some(lease))) = renewed {
-                keeper.renewed(asked + lease);
-            }
-            if std::mem::replace(&mut lasted, lease.lasts()) != lease.lasts() {
+            let (asked, have) = (self.clock.steady(), *self.complete.borrow_and_update());
+            let renewal = self.control.renew(*boot, have, self.groups.led());
+            let pause = match timeout(RENEWAL_ANSWER_MAX, renewal).await {
+                Ok(Ok(Renewed { granting, settled })) => {
+                    self.keeper.settled(settled);
+                    match granting {
+                        Granting::Granted(lease) => {
+                            self.keeper.renewed(asked.plus(lease));
+                            match settled < have {
+                                true => UNSETTLED_PAUSE,
+                                false => RENEWAL_EVERY,
+                            }
+                        }
+                        Granting::NotNow => REFUSED_PAUSE,
+                        Granting::Superseded(later) => {
+                            // Nothing was ever granted to this life under its number.
+                            *boot = Boot(later.0 + 1);
+                            warn!(%boot, "the machine's clock has gone back since the last start");
+                            REFUSED_PAUSE
+                        }
+                    }
+                }
+                Ok(Err(_)) | Err(_) => REFUSED_PAUSE,
+            };
+            if std::mem::replace(&mut lasted, self.lease.lasts()) != self.lease.lasts() {
                 tell(!lasted);
             }
-            let pause = if granted {
-                RENEWAL_EVERY
-            } else {
-                RENEWAL_PAUSE
-            };
             // The sender lives in the follower's task, which ends only with the node.
-            let _ = timeout(pause, complete.changed()).await;
+            let _ = timeout(pause, self.complete.changed()).await;
         }
-    };
-    tokio::select! {
-        () = stopping.begun() => {}
-        () = keep => {}
     }
-    keeper.ended();
-    let _ = timeout(RELEASE_MAX, control.release()).await;
-    Ok(())
 }
 
 fn tell(lost: bool) {

@@ -14,6 +14,7 @@ mod keep;
 mod lease;
 mod missing;
 
+use crate::clock::Clock;
 use crate::control::ControlClient;
 use crate::groups::Groups;
 use crate::raft::{Core, Stopped};
@@ -24,20 +25,32 @@ pub(crate) use lease::{CatalogueLease, LeaseKeeper, lease};
 pub(crate) use missing::missing;
 
 use follow::Follower;
-use keep::keep;
+use keep::Keeper;
 
-/// Follows the catalogue and keeps its lease until the node shuts down.
-pub(crate) async fn catalogue(
-    core: Core,
-    control: ControlClient,
-    groups: Groups,
-    shards: Shards,
-    keeper: LeaseKeeper,
-    lease: CatalogueLease,
-    stopping: Stopping,
-) -> Result<(), Stopped> {
-    let (follower, complete) = Follower::new(&core, shards);
-    let following = follower.work(stopping.clone());
-    let keeping = keep(control, groups, keeper, lease, complete, stopping);
-    tokio::try_join!(following, keeping).map(|_| ())
+/// What this node's copy of the catalogue works with.
+pub(crate) struct Catalogue {
+    pub(crate) core: Core,
+    pub(crate) control: ControlClient,
+    pub(crate) groups: Groups,
+    pub(crate) shards: Shards,
+    pub(crate) clock: Clock,
+    pub(crate) keeper: LeaseKeeper,
+    pub(crate) lease: CatalogueLease,
+}
+
+impl Catalogue {
+    /// Follows the catalogue and keeps its lease until the node shuts down.
+    pub(crate) async fn work(self, stopping: Stopping) -> Result<(), Stopped> {
+        let (follower, complete) = Follower::new(&self.core, self.shards);
+        let following = follower.work(stopping.clone());
+        let keeper = Keeper {
+            control: self.control,
+            groups: self.groups,
+            clock: self.clock,
+            keeper: self.keeper,
+            lease: self.lease,
+            complete,
+        };
+        tokio::try_join!(following, keeper.work(stopping)).map(|_| ())
+    }
 }

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use engine::Fault;
+use engine::control::read::Seen;
 use engine::control::{Cluster, Command, Reply, read};
-use model::NodeId;
+use model::{Boot, NodeId};
 use store::StateView;
+use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::reports::Survey;
-use super::request::{Answer, Call, Led, Renewal, Request};
+use super::request::{Answer, Call, Led, Renewal, Renewed, Request};
 use crate::StartError;
 use crate::Unavailable;
 use crate::catalogue::CatalogueLease;
@@ -31,8 +34,6 @@ pub struct ControlClient {
     peers: Peers,
     lease: CatalogueLease,
     node: NodeId,
-    /// Which life of the node this is.
-    boot: u64,
 }
 
 impl ControlClient {
@@ -41,7 +42,6 @@ impl ControlClient {
         requests: mpsc::Sender<Request>,
         peers: Peers,
         lease: CatalogueLease,
-        boot: u64,
     ) -> Self {
         ControlClient {
             core,
@@ -49,7 +49,6 @@ impl ControlClient {
             node: peers.settings().node,
             peers,
             lease,
-            boot,
         }
     }
 
@@ -70,14 +69,69 @@ impl ControlClient {
         }
     }
 
-    /// The catalogue, not older than anything that was answered before this call, on any node.
+    /// The catalogue, not older than anything that was answered before this call, on any node; and
+    /// with nothing in it that another node might not see yet. For what concerns many names.
     ///
     /// # Errors
     /// [`Unavailable`].
     pub async fn read(&self) -> Result<&StateView, Unavailable> {
-        let Answer::Index(index) = self.call(Call::Barrier).await? else {
+        let Answer::Index { index, .. } = self.call(Call::Barrier).await? else {
             return Err(Unavailable::NOT_DONE);
         };
+        self.applied_up_to(index).await
+    }
+
+    /// What the catalogue says of one name, as `look` finds it there, with the same promises as
+    /// [`ControlClient::read`]; but it waits for no change of other names.
+    ///
+    /// # Errors
+    /// [`LookError`].
+    pub async fn look_up<T>(
+        &self,
+        look: impl FnOnce(&StateView) -> Result<Seen<T>, Fault>,
+    ) -> Result<Option<T>, LookError> {
+        let Answer::Index { index, settled } = self.call(Call::ReadIndex).await? else {
+            return Err(Unavailable::NOT_DONE.into());
+        };
+        let seen = look(self.applied_up_to(index).await?)?;
+        self.until_settled(seen.since, settled).await?;
+        Ok(seen.found)
+    }
+
+    /// What this node's copy says of one name, as `look` finds it there. It lacks nothing that any
+    /// node has answered, and the leader is asked only where the copy has what another node might
+    /// not have yet.
+    ///
+    /// # Errors
+    /// [`LookError`], also while the node has no catalogue lease.
+    pub async fn resolve<T>(
+        &self,
+        look: impl FnOnce(&StateView) -> Result<Seen<T>, Fault>,
+    ) -> Result<Option<T>, LookError> {
+        // What is settled is asked first: what is seen then may be newer, but is no older.
+        let settled = self.lease.settled();
+        let seen = look(self.current()?)?;
+        self.until_settled(seen.since, settled).await?;
+        Ok(seen.found)
+    }
+
+    /// Waits until every change up to the entry `since` is on every node that may be relied on,
+    /// where that is known up to `settled`.
+    async fn until_settled(&self, since: u64, settled: u64) -> Result<(), Unavailable> {
+        if since <= settled || model::sabotage!("resolves-what-others-lack") {
+            return Ok(());
+        }
+        self.call(Call::Settled(since)).await.map(|_| ())
+    }
+
+    /// Up to which entry every change is known to be on every node that may be relied on, as far
+    /// as this node has heard.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.lease.settled()
+    }
+
+    async fn applied_up_to(&self, index: u64) -> Result<&StateView, Unavailable> {
         let mut applied = self.core.applied();
         let reached = applied.wait_for(|at| at.map_or(0, |at| at.index) >= index);
         match timeout_at(Instant::now() + ANSWER_MAX, reached).await {
@@ -128,21 +182,21 @@ impl ControlClient {
     }
 
     /// Asks for this node's catalogue lease, saying up to which entry it is complete, and what it
-    /// leads: how long the lease lasts from the moment before this call, or `None` when it is not
-    /// granted now.
+    /// leads.
     pub(crate) async fn renew(
         &self,
+        boot: Boot,
         complete: u64,
         led: Vec<Led>,
-    ) -> Result<Option<Duration>, Unavailable> {
+    ) -> Result<Renewed, Unavailable> {
         let renewal = Renewal {
             node: self.node,
-            boot: self.boot,
+            boot,
             complete,
             led,
         };
         match self.call(Call::Renew(renewal)).await? {
-            Answer::Lease(lease) => Ok(lease),
+            Answer::Renewed(renewed) => Ok(renewed),
             _ => Err(Unavailable::NOT_DONE),
         }
     }
@@ -158,12 +212,12 @@ impl ControlClient {
         }
     }
 
-    /// Gives this node's catalogue lease up, so that no change waits for it. The leader of the
-    /// control group need not: who leads next can't know.
-    pub(crate) async fn release(&self) {
+    /// Gives the lease of this life of the node up, so that no change waits for it, and answers
+    /// when the log says so. Nobody else can write that down where this node is the leader.
+    pub(crate) async fn release(&self, boot: Boot) {
         if self.core.leader() != Some(self.node) {
             // Without an answer the lease runs out by itself.
-            let _ = self.call(Call::Release(self.node, self.boot)).await;
+            let _ = self.call(Call::Release(self.node, boot)).await;
         }
     }
 
@@ -214,6 +268,17 @@ impl ControlClient {
     pub fn leader(&self) -> Option<NodeId> {
         self.core.leader()
     }
+}
+
+/// What the catalogue says of a name can't be known now.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LookError {
+    /// *Retry*: the control group does not answer, or this node has no lease.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// The catalogue can't be read.
+    #[error(transparent)]
+    Fault(#[from] Fault),
 }
 
 /// The leader did not answer, or it was not the leader.

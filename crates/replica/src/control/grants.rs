@@ -3,17 +3,18 @@
 //!
 //! A change is answered when every node that may have a lease has applied it and its shards'
 //! leaders have logged it; a node that is gone holds changes up until its lease has run out, and
-//! never again. No lease is granted to a node that lacks something that was answered.
+//! never again. No lease is granted to a node that lacks something that was answered, nor to one
+//! that the log does not say is awake: so the next leader knows for whom it has to wait.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{NodeId, Timestamp};
+use model::{Boot, NodeId, Timestamp};
 
-use super::request::Renewal;
+use super::request::{Granting, Renewal};
 
 /// How long a lease lasts, counted by its node from the moment it asked.
-pub(super) const CATALOGUE_LEASE: Duration = Duration::from_secs(10);
+const CATALOGUE_LEASE: Duration = Duration::from_secs(10);
 
 /// What this leader adds before it takes a lease for run out: two clocks that run 1 % apart, which
 /// no healthy machine reaches, stay within it.
@@ -23,11 +24,14 @@ const CLOCK_DRIFT_MAX: Duration = Duration::from_millis(100);
 /// up. So a node that lives but does not get on holds changes up for one lease at most.
 const CHANGE_HELD_UP_MAX: Duration = Duration::from_secs(1);
 
-/// One leadership's knowledge of all leases. Time is the leader's monotonic clock.
+/// One leadership's knowledge of all leases. Time is the leader's steady clock.
 #[derive(Debug)]
 pub(super) struct Grants {
-    nodes: BTreeMap<NodeId, Holder>,
-    /// Entries whose callers wait, and since when.
+    /// The nodes that are awake.
+    holders: BTreeMap<NodeId, Holder>,
+    /// Lives of nodes that are proposed to be awake.
+    waking: BTreeMap<NodeId, Boot>,
+    /// Entries with changes that are not known to everyone, and since when they are here.
     waiting: BTreeMap<u64, Timestamp>,
     /// The highest entry that was answered, by this leader or an earlier one.
     answered: u64,
@@ -36,35 +40,50 @@ pub(super) struct Grants {
 /// A node that has a lease, had one, or may have one.
 #[derive(Debug)]
 struct Holder {
-    /// Which life of the node it is: `None` where an earlier leader may have granted a lease.
-    boot: Option<u64>,
+    /// Which life of the node it is.
+    boot: Boot,
     /// Up to which entry the node has applied the catalogue, and its shards' leaders logged it.
     complete: u64,
     /// When the lease has run out for certain.
     until: Timestamp,
+    /// When the node was heard of last.
+    heard: Timestamp,
+    /// Whether it is proposed to be asleep: from then on nothing is granted.
+    dozes: bool,
+}
+
+/// What is to be done about a node that asks for its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Renewing {
+    /// To answer.
+    Answer(Granting),
+    /// To answer that it is not granted now, and to propose that the node is awake.
+    Wake,
 }
 
 impl Grants {
-    /// What a new leader has to presume: any of `nodes` may hold a lease of an earlier leader,
-    /// and everything up to `first`, the leadership's first entry, may have been answered.
+    /// What a new leader has to presume: every node that is `awake` may hold a lease of an earlier
+    /// leader, and everything up to `first`, the leadership's first entry, may have been answered.
+    /// Up to `settled` every change is known to everyone; `last_change` may be later.
     pub(super) fn presume(
-        nodes: impl IntoIterator<Item = NodeId>,
+        awake: impl IntoIterator<Item = (NodeId, Boot)>,
         first: u64,
+        settled: u64,
+        last_change: u64,
         now: Timestamp,
     ) -> Self {
         let until = now.plus(CATALOGUE_LEASE + CLOCK_DRIFT_MAX);
-        let holder = |node| {
-            let (boot, complete) = (None, 0);
-            let holder = Holder {
-                boot,
-                complete,
-                until,
-            };
-            (node, holder)
-        };
+        let holder = |(node, boot)| (node, Holder::new(boot, until, now));
+        let awake = awake
+            .into_iter()
+            .filter(|_| !model::sabotage!("new-leader-presumes-no-lease"));
         Grants {
-            nodes: nodes.into_iter().map(holder).collect(),
-            waiting: BTreeMap::from([(first, now)]),
+            holders: awake.map(holder).collect(),
+            waking: BTreeMap::new(),
+            waiting: match last_change > settled {
+                true => BTreeMap::from([(settled + 1, now), (last_change, now)]),
+                false => BTreeMap::new(),
+            },
             answered: first,
         }
     }
@@ -75,49 +94,92 @@ impl Grants {
     }
 
     /// Takes note of how far a node has come, and says whether it is granted its lease.
-    pub(super) fn renew(&mut self, renewal: &Renewal, now: Timestamp) -> bool {
-        let Renewal {
-            node,
-            boot,
-            complete,
-            ..
-        } = *renewal;
-        let holder = self.nodes.entry(node).or_insert(Holder {
-            boot: None,
-            complete: 0,
-            until: now,
-        });
-        if holder.boot != Some(boot) {
-            // An earlier life of the node can't use its lease any more.
-            *holder = Holder {
-                boot: Some(boot),
-                complete: 0,
-                until: now,
-            };
-        }
-        holder.complete = holder.complete.max(complete);
+    pub(super) fn renew(&mut self, renewal: &Renewal, now: Timestamp) -> Renewing {
+        let (node, boot) = (renewal.node, renewal.boot);
         let held_up = |(index, since): (&u64, &Timestamp)| {
-            *index > complete && now.since(*since) > CHANGE_HELD_UP_MAX
+            *index > renewal.complete && now.since(*since) > CHANGE_HELD_UP_MAX
         };
-        let granted = complete >= self.answered && !self.waiting.iter().any(held_up);
-        if granted {
-            holder.until = now.plus(CATALOGUE_LEASE + CLOCK_DRIFT_MAX);
+        let is_behind = renewal.complete < self.answered || self.waiting.iter().any(held_up);
+        let holder = match self.holders.get_mut(&node) {
+            Some(holder) if holder.boot > boot => {
+                return Renewing::Answer(Granting::Superseded(holder.boot));
+            }
+            Some(holder) if holder.boot == boot => holder,
+            earlier => {
+                // Its process has ended, and the lease with it.
+                earlier.into_iter().for_each(|holder| holder.until = now);
+                return self.wake(node, boot);
+            }
+        };
+        holder.heard = now;
+        holder.complete = holder.complete.max(renewal.complete);
+        if is_behind || holder.dozes {
+            return Renewing::Answer(Granting::NotNow);
         }
-        granted
+        holder.until = now.plus(CATALOGUE_LEASE + CLOCK_DRIFT_MAX);
+        Renewing::Answer(Granting::Granted(CATALOGUE_LEASE))
     }
 
-    /// A node has given up the lease of this life.
-    pub(super) fn release(&mut self, node: NodeId, boot: u64, now: Timestamp) {
-        match self.nodes.get_mut(&node) {
-            // An earlier leader may have granted it: no later life of the node has asked yet.
-            Some(holder) if holder.boot.is_none_or(|of| of == boot) => holder.until = now,
+    fn wake(&mut self, node: NodeId, boot: Boot) -> Renewing {
+        if model::sabotage!("lease-without-awake") {
+            return Renewing::Answer(Granting::Granted(CATALOGUE_LEASE));
+        }
+        match self.waking.insert(node, boot) {
+            Some(waking) if waking == boot => Renewing::Answer(Granting::NotNow),
+            _ => Renewing::Wake,
+        }
+    }
+
+    /// It was proposed that this life of a node is awake. Now the log says so, or it was not done.
+    pub(super) fn woken(&mut self, node: NodeId, boot: Boot, done: bool, now: Timestamp) {
+        if self.waking.get(&node) == Some(&boot) {
+            self.waking.remove(&node);
+        }
+        let is_news = self.holders.get(&node).is_none_or(|it| it.boot < boot);
+        if done && is_news {
+            self.holders.insert(node, Holder::new(boot, now, now));
+        }
+    }
+
+    /// A node has given up the lease of this life. Answers whether the log should say so.
+    pub(super) fn release(&mut self, node: NodeId, boot: Boot, now: Timestamp) -> bool {
+        match self.holders.get_mut(&node) {
+            Some(holder) if holder.boot == boot => {
+                holder.until = now;
+                !std::mem::replace(&mut holder.dozes, true)
+            }
+            _ => false,
+        }
+    }
+
+    /// The nodes whose lease has run out and which are silent: each is to be proposed as asleep.
+    pub(super) fn doze(&mut self, now: Timestamp) -> Vec<(NodeId, Boot)> {
+        let due = |holder: &Holder| !holder.dozes && holder.silent_at() <= now;
+        let holders = self.holders.iter_mut().filter(|(_, holder)| due(holder));
+        let doze = holders.map(|(node, holder)| {
+            holder.dozes = true;
+            (*node, holder.boot)
+        });
+        doze.collect()
+    }
+
+    /// It was proposed that this life of a node is asleep. Now the log says so, or it was not done.
+    pub(super) fn asleep(&mut self, node: NodeId, boot: Boot, done: bool) {
+        match self.holders.get_mut(&node) {
+            Some(holder) if holder.boot == boot && done => {
+                self.holders.remove(&node);
+            }
+            Some(holder) if holder.boot == boot => holder.dozes = false,
             _ => {}
         }
     }
 
     /// Up to which entry everyone who may have a lease is complete.
-    pub(super) fn complete(&self, now: Timestamp) -> u64 {
-        let holders = self.nodes.values().filter(|holder| holder.until > now);
+    fn complete(&self, now: Timestamp) -> u64 {
+        if model::sabotage!("answered-before-applied") {
+            return u64::MAX;
+        }
+        let holders = self.holders.values().filter(|holder| holder.until > now);
         holders
             .map(|holder| holder.complete)
             .min()
@@ -135,124 +197,45 @@ impl Grants {
         complete
     }
 
-    /// The first entry that is not known to everyone who may have a lease.
-    pub(super) fn unanswered(&self) -> Option<u64> {
-        self.waiting.keys().next().copied()
+    /// Up to which entry every change is known to everyone who may have a lease, where `applied`
+    /// is the last entry that this leader has applied.
+    pub(super) fn settled(&self, applied: u64) -> u64 {
+        match self.waiting.keys().next() {
+            Some(first) => applied.min(first - 1),
+            None => applied,
+        }
     }
 
-    /// When the next lease of a node that holds a change up runs out.
+    /// When there is something to be done next: the lease of a node that holds a change up runs
+    /// out, or a node has been silent for long enough.
     pub(super) fn next_end(&self, now: Timestamp) -> Option<Timestamp> {
-        let last = *self.waiting.keys().next_back()?;
-        let holding_up = |holder: &&Holder| holder.until > now && holder.complete < last;
-        let holders = self.nodes.values().filter(holding_up);
-        holders.map(|holder| holder.until).min()
+        let last = self.waiting.keys().next_back().copied();
+        let holding_up = |holder: &&Holder| {
+            holder.until > now && last.is_some_and(|last| holder.complete < last)
+        };
+        let runs_out = self.holders.values().filter(holding_up);
+        let runs_out = runs_out.map(|holder| holder.until);
+        let waking = self.holders.values().filter(|holder| !holder.dozes);
+        runs_out.chain(waking.map(Holder::silent_at)).min()
+    }
+}
+
+impl Holder {
+    fn new(boot: Boot, until: Timestamp, heard: Timestamp) -> Self {
+        Holder {
+            boot,
+            complete: 0,
+            until,
+            heard,
+            dozes: false,
+        }
+    }
+
+    /// When the node has no lease any more and was not heard of for as long as one lasts.
+    fn silent_at(&self) -> Timestamp {
+        self.until.max(self.heard.plus(CATALOGUE_LEASE))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: NodeId = NodeId(1);
-    const B: NodeId = NodeId(2);
-    const START: Timestamp = Timestamp(0);
-
-    fn after(seconds: u64) -> Timestamp {
-        START.plus(Duration::from_secs(seconds))
-    }
-
-    fn renewal(node: NodeId, complete: u64) -> Renewal {
-        let (boot, led) = (1, Vec::new());
-        Renewal {
-            node,
-            boot,
-            complete,
-            led,
-        }
-    }
-
-    /// Two nodes with leases, complete up to entry 5.
-    fn two_nodes() -> Grants {
-        let mut grants = Grants::presume([A, B], 5, START);
-        assert!(grants.renew(&renewal(A, 5), START));
-        assert!(grants.renew(&renewal(B, 5), START));
-        grants
-    }
-
-    #[test]
-    fn a_change_waits_for_every_holder() {
-        let mut grants = two_nodes();
-        grants.wait_for(6, START);
-        grants.renew(&renewal(A, 6), START);
-        assert_eq!(grants.settle(START), 5);
-        grants.renew(&renewal(B, 6), START);
-        assert_eq!(grants.settle(START), 6);
-    }
-
-    #[test]
-    fn a_node_that_is_gone_holds_changes_up_for_one_lease() {
-        let mut grants = two_nodes();
-        grants.wait_for(6, START);
-        for second in 0..10 {
-            grants.renew(&renewal(A, 6), after(second));
-        }
-        assert_eq!(grants.settle(after(9)), 5);
-        let end = grants.next_end(after(9)).expect("B holds the change up");
-        assert!(end > after(10), "a lease is over late rather than early");
-        assert_eq!(grants.settle(end), 6);
-        grants.wait_for(7, end);
-        grants.renew(&renewal(A, 7), end);
-        assert_eq!(grants.settle(end), 7, "B holds nothing up any more");
-    }
-
-    #[test]
-    fn a_node_behind_an_answer_gets_no_lease() {
-        let mut grants = two_nodes();
-        grants.wait_for(6, START);
-        grants.renew(&renewal(A, 6), after(20));
-        assert_eq!(grants.settle(after(20)), 6);
-        assert!(!grants.renew(&renewal(B, 5), after(20)));
-        assert!(grants.renew(&renewal(B, 6), after(20)));
-    }
-
-    #[test]
-    fn a_node_that_does_not_get_on_loses_its_lease() {
-        let mut grants = two_nodes();
-        grants.wait_for(6, after(1));
-        assert!(grants.renew(&renewal(B, 5), after(2)));
-        assert!(!grants.renew(&renewal(B, 5), after(3)));
-        assert!(grants.renew(&renewal(B, 6), after(4)));
-    }
-
-    #[test]
-    fn a_new_leader_presumes_leases_of_the_one_before() {
-        let mut grants = Grants::presume([A, B], 5, START);
-        grants.renew(&renewal(A, 9), START);
-        assert_eq!(grants.complete(START), 0, "nothing is known of B");
-        assert_eq!(grants.complete(after(11)), u64::MAX);
-    }
-
-    #[test]
-    fn a_lease_that_is_given_up_holds_nothing_up() {
-        let mut grants = two_nodes();
-        grants.wait_for(6, START);
-        grants.renew(&renewal(A, 6), START);
-        grants.release(B, 2, START);
-        assert_eq!(grants.settle(START), 5, "that is another life of the node");
-        grants.release(B, 1, START);
-        assert_eq!(grants.settle(START), 6);
-    }
-
-    #[test]
-    fn a_lease_ends_with_its_process() {
-        let mut grants = two_nodes();
-        grants.wait_for(6, START);
-        grants.renew(&renewal(A, 6), START);
-        let restarted = Renewal {
-            boot: 2,
-            ..renewal(B, 3)
-        };
-        assert!(!grants.renew(&restarted, START));
-        assert_eq!(grants.settle(START), 6);
-    }
-}
+mod tests;

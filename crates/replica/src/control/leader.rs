@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
-use engine::control::{self, read};
-use model::Timestamp;
+use engine::control::{self, NodeState, read};
 use model::limits::PROPOSAL_REQUESTS_MAX;
+use model::{NodeId, Timestamp};
 use tokio::sync::mpsc;
+use tracing::info;
 
+use super::asker::Asker;
 use super::client::ControlClient;
-use super::grants::{CATALOGUE_LEASE, Grants};
+use super::grants::{Grants, Renewing};
 use super::planning::Planning;
-use super::request::{Answer, AnswerTo, Call, Renewal, Request, requests};
+use super::request::{Answer, AnswerTo, Call, Granting, Renewal, Renewed, Request, requests};
 use crate::Unavailable;
 use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
@@ -28,23 +30,35 @@ struct Surroundings {
     clock: Clock,
     /// A node that is silent for so long is replaced.
     replace_after: Duration,
+    /// For how far the leaders before have settled changes.
+    lease: CatalogueLease,
     requests: mpsc::Receiver<Request>,
     stopping: Stopping,
 }
 
-/// Entries on their way, oldest first, with the callers of each.
-type Proposed = VecDeque<(Vec<AnswerTo>, Pending)>;
+/// Entries on their way, oldest first, with who wanted each of their commands.
+type Proposed = VecDeque<(Vec<Asker>, Pending)>;
 
 /// One leadership.
 struct Leader<'s> {
     around: &'s mut Surroundings,
     grants: Grants,
     proposed: Proposed,
+    /// Up to which entry the fate of every proposal is known.
+    decided: u64,
     /// Changes that are applied, and not known to every node: the index, the caller, the answer.
     applied: VecDeque<(u64, AnswerTo, control::Reply)>,
-    /// Reads that wait until what they may see is known to every node.
-    barriers: Vec<(u64, AnswerTo)>,
+    barriers: Vec<Barrier>,
     planning: Planning,
+}
+
+/// A read that waits until what it may see is known to every node.
+struct Barrier {
+    /// Up to which entry everything must be settled.
+    awaited: u64,
+    /// Up to which entry the reader must have applied the catalogue.
+    index: u64,
+    answer: AnswerTo,
 }
 
 /// Why a leadership ended.
@@ -70,13 +84,12 @@ pub(crate) fn leader(
     impl Future<Output = Result<(), Stopped>> + Send,
 ) {
     let (sender, requests) = requests();
-    // A later life of the node always has a greater number: the wall clock does for that.
-    let boot = clock.wall().0;
-    let client = ControlClient::new(core.clone(), sender, peers, lease, boot);
+    let client = ControlClient::new(core.clone(), sender, peers, lease.clone());
     let around = Surroundings {
         core,
         clock,
         replace_after,
+        lease,
         requests,
         stopping,
     };
@@ -127,14 +140,16 @@ async fn take_up(
 
 impl<'s> Leader<'s> {
     fn new(around: &'s mut Surroundings, first: u64) -> Result<Self, Fault> {
-        let nodes = read::nodes(around.core.view())?;
-        let now = around.clock.monotonic();
-        let grants = Grants::presume(nodes.iter().map(|node| node.id), first, now);
+        let view = around.core.view();
+        let (settled, last_change) = (around.lease.settled(), read::last_change(view)?);
+        let now = around.clock.steady();
+        let grants = Grants::presume(read::awake(view)?, first, settled, last_change, now);
         let replace_after = around.replace_after;
         Ok(Leader {
             around,
             grants,
             proposed: VecDeque::new(),
+            decided: first,
             applied: VecDeque::new(),
             barriers: Vec::new(),
             planning: Planning::new(replace_after),
@@ -152,7 +167,7 @@ impl<'s> Leader<'s> {
                 () = self.around.stopping.begun(), if !self.around.requests.is_closed() => {
                     self.around.requests.close();
                 }
-                (answers, fate) = oldest(&mut self.proposed) => self.applied(answers, fate),
+                (askers, fate) = oldest(&mut self.proposed) => self.decided(askers, fate),
                 count = self.around.requests.recv_many(&mut received, PROPOSAL_REQUESTS_MAX),
                     if !closed => closed = count == 0,
                 () = lease_over => {}
@@ -167,34 +182,36 @@ impl<'s> Leader<'s> {
             if let Err(fault) = self.hear(&mut received).await {
                 return End::Fault(fault);
             }
+            self.put_to_sleep().await;
             self.settle();
         }
         End::Closed
     }
 
-    /// Resolves when a node that holds changes up has lost its lease.
+    /// Resolves when a lease has run out, and something waited for that.
     fn next_lease_end(&self) -> impl Future<Output = ()> + use<> {
-        let end = self.grants.next_end(self.now());
-        let end = end.map(|end| self.around.clock.instant(end));
+        let now = self.now();
+        let end = self.grants.next_end(now);
         async move {
             match end {
-                Some(end) => tokio::time::sleep_until(end).await,
+                // Where the machine sleeps meanwhile, it is late, which does no harm.
+                Some(end) => tokio::time::sleep(end.since(now)).await,
                 None => std::future::pending().await,
             }
         }
     }
 
     fn now(&self) -> Timestamp {
-        self.around.clock.monotonic()
+        self.around.clock.steady()
     }
 
     async fn hear(&mut self, received: &mut Vec<Request>) -> Result<(), Fault> {
-        let (mut commands, mut answers) = (Vec::new(), Vec::new());
+        let (mut commands, mut askers) = (Vec::new(), Vec::new());
         for Request { call, answer } in received.drain(..) {
             match call {
                 Call::Change(command) => {
-                    commands.push(Command::Control(command));
-                    answers.push(answer);
+                    commands.push(command);
+                    askers.push(Asker::Caller(answer));
                 }
                 Call::Renew(renewal) => {
                     let granted = self.renew(renewal).await?;
@@ -202,22 +219,40 @@ impl<'s> Leader<'s> {
                 }
                 Call::Release(node, boot) => {
                     let now = self.now();
-                    self.grants.release(node, boot, now);
-                    let _ = answer.send(Ok(Answer::Released));
+                    if self.grants.release(node, boot, now) {
+                        let asker = Asker::Sleeper(node, boot, Some(answer));
+                        self.propose(asker).await;
+                    } else {
+                        let _ = answer.send(Ok(Answer::Released));
+                    }
                 }
-                Call::Barrier => self.barrier(answer).await,
+                Call::ReadIndex => self.read_index(answer, |_| 0).await,
+                Call::Barrier => self.read_index(answer, |applied| applied).await,
+                Call::Settled(index) => self.read_index(answer, |_| index).await,
                 Call::Survey => {
                     let survey = self.planning.survey(&self.around.core)?;
                     let _ = answer.send(Ok(Answer::Survey(survey)));
                 }
             }
         }
-        if !commands.is_empty() {
-            let at = self.around.clock.wall();
-            let pending = self.around.core.propose(None, Proposal { at, commands });
-            self.proposed.push_back((answers, pending.await));
-        }
+        self.propose_all(askers, commands).await;
         Ok(())
+    }
+
+    /// Proposes what `asker` wants of a node.
+    async fn propose(&mut self, asker: Asker) {
+        let command = asker.command().expect("callers bring theirs");
+        self.propose_all(vec![asker], vec![command]).await;
+    }
+
+    async fn propose_all(&mut self, askers: Vec<Asker>, commands: Vec<control::Command>) {
+        if commands.is_empty() {
+            return;
+        }
+        let at = self.around.clock.wall();
+        let commands = commands.into_iter().map(Command::Control).collect();
+        let pending = self.around.core.propose(None, Proposal { at, commands });
+        self.proposed.push_back((askers, pending.await));
     }
 
     /// Grants a lease only while it is certain that no other leader answers changes.
@@ -225,38 +260,99 @@ impl<'s> Leader<'s> {
         if self.around.core.read().await.is_err() {
             return Ok(Err(Unavailable::NOT_DONE));
         }
-        if read::node(self.around.core.view(), renewal.node)?.is_none() {
-            return Ok(Ok(Answer::Lease(None)));
-        }
-        let now = self.now();
-        let granted = self.grants.renew(&renewal, now);
+        let granting = match self.is_member(renewal.node)? {
+            true => self.grants.renew(&renewal, self.now()),
+            false => Renewing::Answer(Granting::NotNow),
+        };
+        let (node, boot) = (renewal.node, renewal.boot);
         self.planning.hear(renewal.node, renewal.led);
-        Ok(Ok(Answer::Lease(granted.then_some(CATALOGUE_LEASE))))
+        let granting = match granting {
+            Renewing::Answer(granting) => granting,
+            Renewing::Wake => {
+                self.propose(Asker::Waker(node, boot)).await;
+                Granting::NotNow
+            }
+        };
+        // The node may have been the last one that a change waited for.
+        self.grants.settle(self.now());
+        let settled = self.settled();
+        Ok(Ok(Answer::Renewed(Renewed { granting, settled })))
     }
 
-    async fn barrier(&mut self, answer: AnswerTo) {
+    fn is_member(&self, node: NodeId) -> Result<bool, Fault> {
+        let node = read::node(self.around.core.view(), node)?;
+        Ok(node.is_some_and(|node| node.state != NodeState::Removed))
+    }
+
+    /// Proposes that nodes are asleep whose lease has run out.
+    async fn put_to_sleep(&mut self) {
+        for (node, boot) in self.grants.doze(self.now()) {
+            info!(%node, "catalogue lease of a silent node has run out");
+            self.propose(Asker::Sleeper(node, boot, None)).await;
+        }
+    }
+
+    /// Answers up to which entry to read, when everything up to the entry that `awaited` makes of
+    /// it is settled.
+    async fn read_index(&mut self, answer: AnswerTo, awaited: impl FnOnce(u64) -> u64) {
         if self.around.core.read().await.is_err() {
             let _ = answer.send(Err(Unavailable::NOT_DONE));
             return;
         }
-        let applied = self.around.core.applied().borrow().map_or(0, |at| at.index);
-        self.barriers.push((applied, answer));
+        let index = self.applied_index();
+        self.barriers.push(Barrier {
+            awaited: awaited(index),
+            index,
+            answer,
+        });
     }
 
-    /// An entry has met its fate.
-    fn applied(&mut self, answers: Vec<AnswerTo>, fate: Result<Committed, NotCommitted>) {
+    fn applied_index(&self) -> u64 {
+        self.around.core.applied().borrow().map_or(0, |at| at.index)
+    }
+
+    /// Up to which entry every change is known to everyone who may have a lease.
+    fn settled(&self) -> u64 {
+        // What was proposed may be applied already, and not be counted as waiting yet.
+        let known = match self.proposed.is_empty() {
+            true => self.applied_index(),
+            false => self.decided,
+        };
+        self.grants.settled(known)
+    }
+
+    /// The fate of an entry is known.
+    fn decided(&mut self, askers: Vec<Asker>, fate: Result<Committed, NotCommitted>) {
+        let now = self.now();
         match fate {
             Ok(Committed { index, outcomes }) => {
-                let now = self.now();
-                for (answer, outcome) in answers.into_iter().zip(outcomes) {
-                    self.grants.wait_for(index, now);
-                    self.applied
-                        .push_back((index, answer, of_control(outcome).reply));
+                self.decided = self.decided.max(index);
+                for (asker, outcome) in askers.into_iter().zip(outcomes) {
+                    self.done(asker, index, of_control(outcome).reply, now);
                 }
             }
             Err(NotCommitted { unknown }) => {
-                for answer in answers {
-                    let _ = answer.send(Err(Unavailable { unknown }));
+                for asker in askers {
+                    asker.not_done(&mut self.grants, unknown, now);
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, asker: Asker, index: u64, reply: control::Reply, now: Timestamp) {
+        match asker {
+            Asker::Caller(answer) => {
+                self.grants.wait_for(index, now);
+                self.applied.push_back((index, answer, reply));
+            }
+            Asker::Waker(node, boot) => {
+                let done = reply == control::Reply::Done;
+                self.grants.woken(node, boot, done, now);
+            }
+            Asker::Sleeper(node, boot, answer) => {
+                self.grants.asleep(node, boot, true);
+                if let Some(answer) = answer {
+                    let _ = answer.send(Ok(Answer::Released));
                 }
             }
         }
@@ -272,25 +368,25 @@ impl<'s> Leader<'s> {
             // A caller that has gone away has its change nevertheless.
             let _ = answer.send(Ok(Answer::Changed(reply)));
         }
-        let unanswered = self.grants.unanswered();
-        for (index, answer) in std::mem::take(&mut self.barriers) {
-            if unanswered.is_some_and(|first| first <= index) {
-                self.barriers.push((index, answer));
-            } else {
-                let _ = answer.send(Ok(Answer::Index(index)));
-            }
+        let settled = self.settled();
+        let (due, waiting) = std::mem::take(&mut self.barriers)
+            .into_iter()
+            .partition(|barrier: &Barrier| barrier.awaited <= settled);
+        self.barriers = waiting;
+        for Barrier { index, answer, .. } in due {
+            let _ = answer.send(Ok(Answer::Index { index, settled }));
         }
     }
 }
 
 /// The fate of the oldest entry, once it is known.
-async fn oldest(proposed: &mut Proposed) -> (Vec<AnswerTo>, Result<Committed, NotCommitted>) {
+async fn oldest(proposed: &mut Proposed) -> (Vec<Asker>, Result<Committed, NotCommitted>) {
     let Some((_, pending)) = proposed.front_mut() else {
         return std::future::pending().await;
     };
     let fate = pending.await;
-    let (answers, _) = proposed.pop_front().expect("it was the front");
-    (answers, fate)
+    let (askers, _) = proposed.pop_front().expect("it was the front");
+    (askers, fate)
 }
 
 fn of_control(outcome: Outcome) -> control::Outcome {

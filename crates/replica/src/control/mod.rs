@@ -7,8 +7,10 @@
 //! - `leader`: the leader at work: it proposes changes, and answers them when all nodes have them.
 //! - `planning`: where groups should live, proposed again and again.
 //! - `reports`: what the leader hears from the nodes.
+//! - `asker`: who wants a command in the log.
 //! - `grants`: which nodes have a catalogue lease.
 
+mod asker;
 mod client;
 mod grants;
 mod leader;
@@ -18,8 +20,8 @@ mod remote;
 mod reports;
 mod request;
 
-pub use client::ControlClient;
+pub use client::{ControlClient, LookError};
 pub(crate) use leader::leader;
 pub use membership::{JoinError, Joined, join};
 pub use reports::{LedGroup, Survey};
-pub(crate) use request::Led;
+pub(crate) use request::{Granting, Led, Renewed};

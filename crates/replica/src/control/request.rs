@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::control::{Command, Reply};
 use model::limits::CONTROL_WAITING_REQUESTS_MAX;
-use model::{GroupId, NodeId, Term};
+use model::{Boot, GroupId, NodeId, Term};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,13 +19,16 @@ pub(super) enum Call {
     Change(Command),
     /// For a catalogue lease.
     Renew(Renewal),
-    /// To note that a life of a node, by its boot number, has given its lease up.
-    Release(NodeId, u64),
-    /// Up to which entry a node must have applied the catalogue to read all that was answered, and
-    /// nothing that others may not see yet.
+    /// To note that a life of a node has given its lease up.
+    Release(NodeId, Boot),
+    /// Up to which entry a node must have applied the catalogue to read all that was answered.
+    ReadIndex,
+    /// The same, as soon as every change up to it is known to every node that may have a lease.
     Barrier,
     /// What it hears from the nodes.
     Survey,
+    /// To answer when every change up to this entry is.
+    Settled(u64),
 }
 
 /// A node asks for its lease, and tells what it leads.
@@ -33,7 +36,7 @@ pub(super) enum Call {
 pub(super) struct Renewal {
     pub(super) node: NodeId,
     /// Which life of the node it is: a lease ends with its process.
-    pub(super) boot: u64,
+    pub(super) boot: Boot,
     /// Up to which entry it is complete.
     pub(super) complete: u64,
     /// Who votes in the groups that it leads.
@@ -54,14 +57,33 @@ pub(crate) struct Led {
 pub(super) enum Answer {
     /// The outcome of the command.
     Changed(Reply),
-    /// How long the lease lasts from the moment before the call; `None` when it is not granted.
-    Lease(Option<Duration>),
+    /// What has become of the lease.
+    Renewed(Renewed),
     /// The lease is given up.
     Released,
-    /// The entry's index.
-    Index(u64),
+    /// The entry's index, and up to which one all changes are settled.
+    Index { index: u64, settled: u64 },
     /// What was heard.
     Survey(Survey),
+}
+
+/// What the leader says to a node that asks for its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Renewed {
+    pub(crate) granting: Granting,
+    /// Up to which entry every change is known to every node that may have a lease.
+    pub(crate) settled: u64,
+}
+
+/// Whether a lease is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Granting {
+    /// For so long, from the moment before the call.
+    Granted(Duration),
+    /// Not now: the node lacks something, or must be awake first.
+    NotNow,
+    /// Never to this life: a later one is known.
+    Superseded(Boot),
 }
 
 /// Where an answer goes.

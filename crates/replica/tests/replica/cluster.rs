@@ -15,11 +15,12 @@ use tokio::task::JoinHandle;
 use crate::node::{SECRET, soon, topic_name};
 
 const CLUSTER: &str = "test";
-const FIRST: NodeId = NodeId(1);
+pub(crate) const FIRST: NodeId = NodeId(1);
 
 /// A node at work, which listens for its peers.
-struct Node {
-    replicas: Replicas,
+pub(crate) struct Node {
+    pub(crate) replicas: Replicas,
+    disk: MemoryDisk,
     peers: Peers,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<Result<(), ServeError>>,
@@ -27,9 +28,9 @@ struct Node {
 
 impl Node {
     /// Founds a cluster on an empty disk, and starts its first node.
-    async fn first() -> Node {
-        let (listener, new) = listen(FIRST).await;
-        let store = new_store(FIRST);
+    pub(crate) async fn first((listener, new): (TcpListener, NewNode)) -> Node {
+        let disk = MemoryDisk::new();
+        let store = new_store(&disk, FIRST);
         let found = Found {
             secret: SECRET,
             cluster: CLUSTER.to_owned(),
@@ -41,18 +42,20 @@ impl Node {
         soon("the founding", founded)
             .await
             .expect("the disk is empty");
-        Node::start(listener, store).await
+        Node::start(listener, disk, store).await
     }
 
     /// A new node, let in by the first one.
     async fn joined(id: NodeId, first: &Node) -> Node {
         let (listener, new) = listen(id).await;
-        let joined = first.change(Command::Join(new)).await;
-        assert_eq!(joined, Reply::Joined(id));
-        Node::start(listener, new_store(id)).await
+        join(first, id, new).await;
+        let disk = MemoryDisk::new();
+        let store = new_store(&disk, id);
+        Node::start(listener, disk, store).await
     }
 
-    async fn start(listener: TcpListener, store: Store) -> Node {
+    /// Starts the node of a disk, which listens where others know it.
+    pub(crate) async fn start(listener: TcpListener, disk: MemoryDisk, store: Store) -> Node {
         let node = store.identity().node;
         let cluster = CLUSTER.to_owned();
         let peers = Peers::new(peer::Settings::plain(cluster, node, region()));
@@ -75,27 +78,35 @@ impl Node {
         );
         Node {
             replicas,
+            disk,
             peers,
             stop,
             serving: tokio::spawn(serving),
         }
     }
 
-    async fn shut_down(self) {
+    /// Shuts the node down, and leaves its disk.
+    pub(crate) async fn shut_down(self) -> MemoryDisk {
         soon("the shutdown", self.replicas.shutdown()).await;
         drop(self.stop);
         let served = soon("the end of the listener", self.serving).await;
         served
             .expect("it does not panic")
             .expect("it does not fail");
+        self.disk
     }
 
-    async fn change(&self, command: Command) -> Reply {
+    /// The node's disk, which outlives it.
+    pub(crate) fn disk(&self) -> MemoryDisk {
+        self.disk.clone()
+    }
+
+    pub(crate) async fn change(&self, command: Command) -> Reply {
         let changed = self.replicas.control().propose(command);
         soon("a change", changed).await.expect("this node leads")
     }
 
-    async fn create_topic(&self, id: &str) {
+    pub(crate) async fn create_topic(&self, id: &str) {
         let reply = self.change(Command::CreateTopic(CreateTopic {
             name: topic_name(id),
             labels: Default::default(),
@@ -105,7 +116,7 @@ impl Node {
     }
 
     /// Wants the control group's replicas on other nodes.
-    async fn place_control(&self, voters: &[u64], learners: &[u64]) {
+    pub(crate) async fn place_control(&self, voters: &[u64], learners: &[u64]) {
         let present = placement(self);
         let wanted = Placement {
             voters: nodes(voters),
@@ -119,7 +130,7 @@ impl Node {
     }
 
     /// Waits until the node answers from a catalogue that is current, and has the topic.
-    async fn sees_topic(&self, id: &str) {
+    pub(crate) async fn sees_topic(&self, id: &str) {
         let sees = async {
             loop {
                 if let Ok(catalogue) = self.replicas.control().read().await {
@@ -133,6 +144,12 @@ impl Node {
         };
         soon("an answer from the catalogue", sees).await;
     }
+}
+
+/// Lets a node into the cluster of `first`.
+pub(crate) async fn join(first: &Node, id: NodeId, new: NewNode) {
+    let joined = first.change(Command::Join(new)).await;
+    assert_eq!(joined, Reply::Joined(id));
 }
 
 fn placement(node: &Node) -> Placement {
@@ -150,15 +167,24 @@ fn region() -> RegionName {
     RegionName::parse("north").expect("a valid name")
 }
 
-fn new_store(node: NodeId) -> Store {
+/// The store on an empty disk of a node.
+pub(crate) fn new_store(disk: &MemoryDisk, node: NodeId) -> Store {
     let cluster = CLUSTER.to_owned();
-    let start = Start::New(Identity { cluster, node });
+    open(disk, Start::New(Identity { cluster, node }))
+}
+
+/// The store on the disk of a node that was started before.
+pub(crate) fn old_store(disk: &MemoryDisk) -> Store {
+    open(disk, Start::Existing)
+}
+
+fn open(disk: &MemoryDisk, start: Start) -> Store {
     let settings = store::Settings::new("memory", start);
-    let store = Store::memory(&MemoryDisk::new(), settings, Pace::AtOnce);
+    let store = Store::memory(disk, settings, Pace::AtOnce);
     store.expect("nobody else has the disk")
 }
 
-async fn listen(id: NodeId) -> (TcpListener, NewNode) {
+pub(crate) async fn listen(id: NodeId) -> (TcpListener, NewNode) {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
         .expect("loopback is there");
@@ -176,7 +202,7 @@ async fn listen(id: NodeId) -> (TcpListener, NewNode) {
 
 /// Three nodes, all of which vote in the control group.
 async fn three() -> [Node; 3] {
-    let first = Node::first().await;
+    let first = Node::first(listen(FIRST).await).await;
     let second = Node::joined(NodeId(2), &first).await;
     let third = Node::joined(NodeId(3), &first).await;
     first.place_control(&[1, 2, 3], &[]).await;
@@ -225,7 +251,7 @@ async fn leadership_leaves_a_node_that_hands_over() {
 }
 
 /// Waits until each node knows that these three vote, and that no other set is needed any more.
-async fn all_vote(three: &[&Node]) {
+pub(crate) async fn all_vote(three: &[&Node]) {
     let all = async {
         for node in three {
             while node.replicas.voters(GroupId::Control) != [nodes(&[1, 2, 3])] {

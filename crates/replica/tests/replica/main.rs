@@ -6,6 +6,7 @@ mod cluster;
 mod delivery;
 mod founding;
 mod full;
+mod lease;
 mod node;
 mod puller;
 mod restart;

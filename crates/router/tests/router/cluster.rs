@@ -166,7 +166,7 @@ impl Node {
     /// Waits until this node's catalogue has the subscription.
     pub(crate) async fn sees(&self, subscription: &SubscriptionName) {
         let sees = async {
-            while self.router.subscription(subscription).is_err() {
+            while self.router.subscription(subscription).await.is_err() {
                 // sleep: the catalogue's rows are not watched one by one.
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
