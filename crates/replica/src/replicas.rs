@@ -190,7 +190,7 @@ impl Replicas {
             shards: shards.clone(),
             clock,
             keeper,
-            lease,
+            lease: lease.clone(),
         };
         catalogue_tasks.spawn(catalogue.work(stop_catalogue.ear()));
         tasks.spawn(cut_logs(settings, groups.clone(), stop.ear()));
@@ -199,6 +199,7 @@ impl Replicas {
             client.clone(),
             peers,
             shards.clone(),
+            lease,
             stop.ear(),
         ));
         Replicas {

@@ -255,8 +255,19 @@ impl ControlClient {
         answer.map_err(|why| Refused { why, leader: None })
     }
 
+    /// How long the catalogue lease of another node lasts; `None` when it does not say.
+    pub(crate) async fn lease_left_at(&self, node: NodeId, until: Instant) -> Option<Duration> {
+        match super::remote::call(&self.peers, node, &Call::LeaseLeft, until).await {
+            Ok(Answer::LeaseLeft(left)) => Some(left),
+            _ => None,
+        }
+    }
+
     /// Asks the leader's task on this node.
     pub(super) async fn ask_here(&self, call: Call) -> Result<Answer, Unavailable> {
+        if call == Call::LeaseLeft {
+            return Ok(Answer::LeaseLeft(self.lease.left()));
+        }
         let (answer, answered) = oneshot::channel();
         let sent = self.requests.send(Request { call, answer }).await;
         sent.map_err(|_| Unavailable::NOT_DONE)?;

@@ -233,6 +233,7 @@ impl<'s> Leader<'s> {
                     let survey = self.planning.survey(&self.around.core)?;
                     let _ = answer.send(Ok(Answer::Survey(survey)));
                 }
+                Call::LeaseLeft => unreachable!("a node answers for itself"),
             }
         }
         self.propose_all(askers, commands).await;

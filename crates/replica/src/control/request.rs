@@ -29,6 +29,8 @@ pub(super) enum Call {
     Survey,
     /// To answer when every change up to this entry is.
     Settled(u64),
+    /// How long the lease of the node that is asked lasts: the only call that is not for a leader.
+    LeaseLeft,
 }
 
 /// A node asks for its lease, and tells what it leads.
@@ -65,6 +67,8 @@ pub(super) enum Answer {
     Index { index: u64, settled: u64 },
     /// What was heard.
     Survey(Survey),
+    /// How long the asked node's own lease lasts.
+    LeaseLeft(Duration),
 }
 
 /// What the leader says to a node that asks for its lease.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use engine::control;
 use futures::future::try_join_all;
 use model::{GroupId, NodeId};
 use tokio::time::{Instant, sleep};
@@ -10,8 +11,11 @@ use tracing::{info, warn};
 
 use super::ROUND_EVERY;
 use super::leading::{self, Heir};
+use super::low_lease::{self, Leases};
 use super::stall::Stalls;
 use super::wanted::Wanted;
+use crate::catalogue::CatalogueLease;
+use crate::control::ControlClient;
 use crate::groups::Groups;
 use crate::raft::{Core, Stopped};
 
@@ -28,7 +32,8 @@ const PASSED_OVER_FOR: Duration = Duration::from_secs(60);
 /// Looks after the leaderships of one node.
 pub(super) struct Leaders {
     groups: Groups,
-    control: Core,
+    control: ControlClient,
+    lease: CatalogueLease,
     wanted: Wanted,
     stalls: Stalls,
     /// For groups that another node should lead: which, and since when.
@@ -38,10 +43,11 @@ pub(super) struct Leaders {
 }
 
 impl Leaders {
-    pub(super) fn new(groups: Groups, control: Core) -> Self {
+    pub(super) fn new(groups: Groups, control: ControlClient, lease: CatalogueLease) -> Self {
         Leaders {
             groups,
             control,
+            lease,
             wanted: Wanted::default(),
             stalls: Stalls::default(),
             better: BTreeMap::new(),
@@ -55,9 +61,13 @@ impl Leaders {
     /// [`Stopped`] when the catalogue can't be read, or a replica can't run.
     pub(super) async fn work(mut self) -> Result<(), Stopped> {
         loop {
-            self.wanted.refresh(&self.control)?;
+            let control = self.control.core().clone();
+            self.wanted.refresh(&control)?;
             self.failed.retain(|_, at| at.elapsed() < PASSED_OVER_FOR);
-            let due = self.due();
+            let leases = low_lease::of_others(&self.lease, &self.control, &self.groups).await;
+            let unsettled = control::read::last_change(control.view());
+            let unsettled = unsettled.map_err(|fault| control.stopped(fault))?;
+            let due = self.due(&leases, unsettled > self.lease.settled());
             let handed = due.iter().map(|(core, heir)| hand_over(core, *heir));
             for (heir, led) in try_join_all(handed).await? {
                 if !led {
@@ -69,18 +79,30 @@ impl Leaders {
     }
 
     /// The leaderships that are to be handed over now: all that are urgent, else at most one. While
-    /// a leadership moves, its group takes no writes.
-    fn due(&mut self) -> Vec<(Core, NodeId)> {
+    /// a leadership moves, its group takes no writes; and a new leader of the control group has to
+    /// wait for nodes that are gone as if they had just been there, so that one does not move
+    /// while a change is `unsettled`.
+    fn due(&mut self, leases: &Option<Leases>, unsettled: bool) -> Vec<(Core, NodeId)> {
         let led = self.wanted.led(&self.groups);
         let stalled = self.stalls.see(led.iter().map(|(core, _)| core));
         let (mut urgent, mut others) = (Vec::new(), Vec::new());
         let mut better = BTreeMap::new();
         for (core, placement) in led {
-            let able = |node| core.is_at_tip(node) && !self.failed.contains_key(&node);
-            let heir = leading::heir(&self.wanted, placement, &core, able, stalled);
+            // Whoever leads the control group needs no lease of another.
+            let leases = leases.as_ref().filter(|_| core.group() != GroupId::Control);
+            let able = |node| {
+                core.is_at_tip(node)
+                    && !self.failed.contains_key(&node)
+                    && leases.is_none_or(|leases| leases.is_better_off(node))
+            };
+            let leaves = stalled || leases.is_some();
+            let heir = leading::heir(&self.wanted, placement, &core, able, leaves);
             let Some(Heir { node, urgent: now }) = heir else {
                 continue;
             };
+            if core.group() == GroupId::Control && unsettled && !now {
+                continue;
+            }
             let known = self
                 .better
                 .get(&core.group())

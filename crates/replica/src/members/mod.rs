@@ -8,6 +8,7 @@
 //! - [`founding`]: groups that do not exist yet.
 //! - [`step`]: the next change of a group's members.
 //! - [`leaders`]: leaderships go where they should be; [`leading`]: where that is.
+//! - [`low_lease`]: a catalogue lease that runs low.
 //! - [`stall`]: a disk that takes nothing any more.
 //! - [`hand_over`]: all leaderships leave this node.
 
@@ -15,6 +16,7 @@ mod founding;
 mod hand_over;
 mod leaders;
 mod leading;
+mod low_lease;
 mod stall;
 mod step;
 mod wanted;
@@ -28,6 +30,7 @@ use futures::future::join_all;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use crate::catalogue::CatalogueLease;
 use crate::control::ControlClient;
 use crate::groups::Groups;
 use crate::peer::Peers;
@@ -68,9 +71,10 @@ pub(crate) async fn keep(
     control: ControlClient,
     peers: Peers,
     shards: Shards,
+    lease: CatalogueLease,
     mut stopping: Stopping,
 ) -> Result<(), Stopped> {
-    let leaders = Leaders::new(groups.clone(), control.core().clone());
+    let leaders = Leaders::new(groups.clone(), control.clone(), lease);
     let keeper = Keeper {
         groups,
         control,
