@@ -31,12 +31,17 @@ pub struct Check {
 }
 
 impl Health {
-    pub(crate) fn new(groups: Groups, control: Core, lease: CatalogueLease, store: Store) -> Self {
+    pub(crate) fn new(
+        groups: &Groups,
+        control: &Core,
+        lease: &CatalogueLease,
+        store: &Store,
+    ) -> Self {
         Health {
-            groups,
-            control,
-            lease,
-            store,
+            groups: groups.clone(),
+            control: control.clone(),
+            lease: lease.clone(),
+            store: store.clone(),
             draining: Arc::default(),
         }
     }

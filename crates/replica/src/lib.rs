@@ -12,6 +12,7 @@
 //! - [`clock`]: the one place that reads a clock.
 //! - [`settings`]: what can be told.
 //! - `stopping`: how the tasks hear that the node shuts down.
+//! - `work`: tasks that begin and end together.
 //! - `unavailable`: the one answer of a group that does not answer.
 
 mod catalogue;
@@ -28,6 +29,7 @@ pub mod settings;
 pub mod shard;
 mod stopping;
 mod unavailable;
+mod work;
 
 pub use clock::Clock;
 pub use control::{ControlClient, LookError};

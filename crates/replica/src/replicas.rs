@@ -11,8 +11,7 @@ use model::{GroupId, NodeId};
 use store::{Digest, Store};
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tonic::service::Routes;
 use tracing::{info, warn};
 
@@ -27,7 +26,8 @@ use crate::raft::{Core, Stopped};
 use crate::registry::RegistryClient;
 use crate::settings::Settings;
 use crate::shard::{ForwardRequest, Hosts, Links, Shards, Site};
-use crate::stopping::{Stop, Stopping};
+use crate::stopping::Stopping;
+use crate::work::Work;
 
 /// The node that a cluster is founded on.
 const FIRST_NODE: NodeId = NodeId(1);
@@ -61,12 +61,10 @@ pub struct Replicas {
     health: Health,
     settings: Settings,
     store: Store,
-    /// Ends the work on shards and members.
-    stop: Stop,
-    tasks: JoinSet<Result<(), Stopped>>,
-    /// Ends the work on the catalogue, which the other work rests on.
-    stop_catalogue: Stop,
-    catalogue_tasks: JoinSet<Result<(), Stopped>>,
+    /// The work on shards and members.
+    work: Work,
+    /// The work on the catalogue, which the other work rests on.
+    catalogue_work: Work,
 }
 
 impl Replicas {
@@ -151,8 +149,7 @@ impl Replicas {
         clock: Clock,
         forwards: mpsc::Sender<ForwardRequest>,
     ) -> Self {
-        let (stop, stop_catalogue) = (Stop::new(), Stop::new());
-        let (mut tasks, mut catalogue_tasks) = (JoinSet::new(), JoinSet::new());
+        let (mut work, mut catalogue_work) = (Work::new(), Work::new());
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
         let (keeper, lease) = catalogue::lease(clock);
         let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
@@ -164,25 +161,20 @@ impl Replicas {
             store: store.clone(),
             clock,
             forwards,
-            stopping: stop.ear(),
+            stopping: work.ear(),
             shards: shards.clone(),
         });
-        tasks.spawn(hosts.work());
+        work.spawn(hosts.work());
         let (client, leader) = leader(
             control.clone(),
             clock,
             peers.clone(),
             lease.clone(),
             settings.replace_after,
-            stop_catalogue.ear(),
+            catalogue_work.ear(),
         );
-        catalogue_tasks.spawn(leader);
-        let health = Health::new(
-            groups.clone(),
-            control.clone(),
-            lease.clone(),
-            store.clone(),
-        );
+        catalogue_work.spawn(leader);
+        let health = Health::new(&groups, &control, &lease, &store);
         let catalogue = Catalogue {
             core: control,
             control: client.clone(),
@@ -192,15 +184,15 @@ impl Replicas {
             keeper,
             lease: lease.clone(),
         };
-        catalogue_tasks.spawn(catalogue.work(stop_catalogue.ear()));
-        tasks.spawn(cut_logs(settings, groups.clone(), stop.ear()));
-        tasks.spawn(members::keep(
+        catalogue_work.spawn(catalogue.work(catalogue_work.ear()));
+        work.spawn(cut_logs(settings, groups.clone(), work.ear()));
+        work.spawn(members::keep(
             groups.clone(),
             client.clone(),
             peers,
             shards.clone(),
             lease,
-            stop.ear(),
+            work.ear(),
         ));
         Replicas {
             control: client,
@@ -210,10 +202,8 @@ impl Replicas {
             health,
             settings,
             store,
-            stop,
-            tasks,
-            stop_catalogue,
-            catalogue_tasks,
+            work,
+            catalogue_work,
         }
     }
 
@@ -314,50 +304,23 @@ impl Replicas {
     pub async fn stopped(&mut self) -> Stopped {
         tokio::select! {
             stopped = self.groups.stopped() => stopped,
-            stopped = first_stopped(&mut self.tasks, &self.control) => stopped,
-            stopped = first_stopped(&mut self.catalogue_tasks, &self.control) => stopped,
+            stopped = self.work.stopped(self.control.core()) => stopped,
+            stopped = self.catalogue_work.stopped(self.control.core()) => stopped,
         }
     }
 
     /// Ends all work: takes no more calls, answers those that it took, flushes the state.
     pub async fn shutdown(mut self) {
         let until = Instant::now() + self.settings.drain_max;
-        self.stop.begin();
-        end(&mut self.tasks, until).await;
+        self.work.end(until).await;
         // Nothing is proposed by the catalogue any more, so that its lease can be given up.
-        self.stop_catalogue.begin();
-        end(&mut self.catalogue_tasks, until).await;
+        self.catalogue_work.end(until).await;
         self.groups.shutdown().await;
         match self.store.flush_state() {
             Ok(()) => info!("replicas have stopped"),
             // The log has everything: the next start only takes longer.
             Err(fault) => warn!(%fault, "state was not flushed"),
         }
-    }
-}
-
-/// Waits until one of the tasks finds that the node must stop, and says why.
-async fn first_stopped(
-    tasks: &mut JoinSet<Result<(), Stopped>>,
-    control: &ControlClient,
-) -> Stopped {
-    loop {
-        match tasks.join_next().await {
-            Some(Ok(Err(stopped))) => return stopped,
-            Some(Err(panic)) => return control.core().stopped(panic),
-            // A task that has nothing to do any more. Its group's Raft says why.
-            Some(Ok(Ok(()))) => {}
-            None => std::future::pending().await,
-        }
-    }
-}
-
-/// Waits until tasks have ended which were told to, and ends them at last.
-async fn end(tasks: &mut JoinSet<Result<(), Stopped>>, until: Instant) {
-    let drained = async { while tasks.join_next().await.is_some() {} };
-    if timeout_at(until, drained).await.is_err() {
-        warn!("calls were left unanswered: they took too long");
-        tasks.shutdown().await;
     }
 }
 

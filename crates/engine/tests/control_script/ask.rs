@@ -194,6 +194,7 @@ fn command(
         }
         ("nodes", "asleep") => {
             let (node, boot) = life(name, options);
+            // sleep: the command is called so.
             Command::Asleep(Asleep { node, boot })
         }
         ("nodes", "remove") => {

@@ -37,7 +37,7 @@ impl Asker {
             Asker::Sleeper(node, boot, answer) => {
                 // What the log may still say must not be contradicted by a lease.
                 if !unknown {
-                    grants.asleep(node, boot, false);
+                    grants.slept(node, boot, false);
                 }
                 if let Some(answer) = answer {
                     let _ = answer.send(Err(Unavailable { unknown }));

@@ -164,7 +164,7 @@ impl Grants {
     }
 
     /// It was proposed that this life of a node is asleep. Now the log says so, or it was not done.
-    pub(super) fn asleep(&mut self, node: NodeId, boot: Boot, done: bool) {
+    pub(super) fn slept(&mut self, node: NodeId, boot: Boot, done: bool) {
         match self.holders.get_mut(&node) {
             Some(holder) if holder.boot == boot && done => {
                 self.holders.remove(&node);

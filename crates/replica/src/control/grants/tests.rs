@@ -69,7 +69,7 @@ fn a_node_that_is_gone_falls_asleep_when_its_lease_has_run_out() {
     assert_eq!(grants.doze(end), [], "it is proposed once");
     // It is back, but the log will say that it has no lease: it must not get one meanwhile.
     assert_eq!(grants.renew(&renewal(B, 5), end), NOT_NOW);
-    grants.asleep(B, LIFE, true);
+    grants.slept(B, LIFE, true);
     assert_eq!(grants.renew(&renewal(B, 5), end), Renewing::Wake);
     grants.woken(B, LIFE, true, end);
     assert_eq!(grants.renew(&renewal(B, 5), end), GRANTED);
