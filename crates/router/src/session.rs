@@ -171,10 +171,7 @@ impl Session {
 
     /// Deliveries of a shard; none of them is from an older term than the session has seen.
     fn delivered(&mut self, shard: ShardNumber, deliveries: Vec<Delivered>) -> Option<News> {
-        let term = |delivery: &Delivered| delivery.ack.generation.term;
-        if let Some(oldest) = deliveries.iter().map(term).min()
-            && !self.openings.follows(shard, oldest)
-        {
+        if !self.openings.follow(shard, &deliveries) {
             // A leader of the past. Its deliveries go back, and the session looks for the present
             // one.
             let acks = deliveries.iter().map(|delivery| delivery.ack).collect();
@@ -224,8 +221,11 @@ impl Router {
             self.admit(&topic)??;
         }
         let settings = subscription.settings;
+        let session = self.session_id();
         let at_each = OpenSession {
-            session: self.session_id(),
+            session,
+            first: session,
+            received: None,
             topic: subscription.topic,
             subscription: subscription.incarnation,
             kind: open.kind,

@@ -32,6 +32,16 @@ use crate::table::attachment::{Attachment, AttachmentKey};
 /// most of the time, and a new dispatcher reads its backlog from the start.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
+/// A leadership, as its dispatchers need to know it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leadership {
+    pub(super) term: Term,
+    /// When it began.
+    pub(super) began: Timestamp,
+    /// The newest message that earlier leaders may have delivered.
+    pub(super) inherited: MessageId,
+}
+
 /// What the leader remembers of a dispatcher that is gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Remembered {
@@ -48,7 +58,7 @@ pub(super) struct Dispatcher {
     pub(super) subscription: Incarnation,
     pub(super) attachment: Arc<Attachment>,
     pub(super) filter: Filter,
-    term: Term,
+    pub(super) leadership: Leadership,
     /// The newest message that was perhaps delivered before this dispatcher existed.
     pub(super) inherited: MessageId,
     pub(super) remembered: Remembered,
@@ -81,8 +91,7 @@ impl Dispatcher {
     pub(super) fn open(
         step: &Step<'_>,
         (topic, subscription): (Incarnation, Incarnation),
-        term: Term,
-        inherited: MessageId,
+        leadership: Leadership,
         remembered: Remembered,
     ) -> Result<Option<Self>, Fault> {
         let Some(backlog) = Backlog::open(step.view, topic, subscription)? else {
@@ -93,8 +102,8 @@ impl Dispatcher {
             topic,
             subscription,
             filter: filter_of(&attachment.settings)?,
-            term,
-            inherited: inherited.max(remembered.sent),
+            leadership,
+            inherited: leadership.inherited.max(remembered.sent),
             remembered,
             is_first: remembered.deliveries == 0,
             sessions: Sessions::default(),
@@ -132,7 +141,7 @@ impl Dispatcher {
 
     /// The term, unless another dispatcher of the subscription may have sent something in it.
     pub(super) fn first_of_term(&self) -> Option<Term> {
-        self.is_first.then_some(self.term)
+        self.is_first.then_some(self.leadership.term)
     }
 
     /// Names the next delivery.
@@ -140,7 +149,7 @@ impl Dispatcher {
         self.remembered.deliveries += u64::from(!model::sabotage!("deliveries-share-a-number"));
         Generation {
             epoch,
-            term: self.term,
+            term: self.leadership.term,
             counter: self.remembered.deliveries,
         }
     }

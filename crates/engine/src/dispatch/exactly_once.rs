@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
-use model::{KeyHash, MessageId, SessionId};
+use model::{KeyHash, MessageId, SessionId, Timestamp};
 
 use super::dispatcher::Dispatcher;
 use super::lane::Lane;
 use super::lease::Lease;
+use super::outbox::Granting;
 use super::session::Flow;
 use super::step::Step;
 use super::{Delivered, Output};
@@ -22,6 +23,7 @@ impl Dispatcher {
     pub(super) fn log_grant(
         &mut self,
         session: SessionId,
+        stream: Option<SessionId>,
         deliveries: &[Delivered],
         duration: Duration,
     ) {
@@ -32,7 +34,11 @@ impl Dispatcher {
             duration,
         };
         let deliveries = deliveries.iter().map(granted).collect();
-        self.outbox.grant(session, deliveries);
+        self.outbox.grant(Granting {
+            session,
+            stream,
+            deliveries,
+        });
     }
 
     /// Deliveries are logged: they go out. Those that the log refused are skipped, and those whose
@@ -156,8 +162,8 @@ impl Dispatcher {
         delivery
     }
 
-    /// Takes over the leases that are in the log, each in full from now on. Also if the
-    /// subscription is not exactly-once any more: it was when they were given.
+    /// Takes over the leases that are in the log, each in full. Also if the subscription is not
+    /// exactly-once any more: it was when they were given.
     pub(super) fn restore_leases(
         &mut self,
         step: &Step<'_>,
@@ -192,21 +198,38 @@ impl Dispatcher {
             strand: run.strand,
             in_lane,
             session: None,
+            stream: logged.stream,
             bytes: run.bytes / u64::from(run.count),
-            deadline: Some(step.now.plus(logged.duration)),
+            deadline: Some(self.restart(step, &logged).plus(logged.duration)),
             extended: logged.extended,
             logged: true,
             unconfirmed: false,
+            if_back: None,
             acks: 0,
             changes: 0,
             failing: false,
             overdue: false,
         };
         self.leases.insert(message, lease);
+        if let Some(stream) = logged.stream
+            && !logged.extended
+            && self.sessions.of_first(stream).is_none()
+            && !model::sabotage!("lost-stream-keeps-leases")
+        {
+            self.await_stream(message);
+        }
         if in_lane {
             self.restore_in_lane(backlog, message, (key.first, &run))?;
         }
         Ok(())
+    }
+
+    /// From when on a logged lease runs in full: none of an earlier leader began after this one.
+    fn restart(&self, step: &Step<'_>, logged: &LoggedLease) -> Timestamp {
+        match logged.generation.term == self.leadership.term {
+            true => step.now,
+            false => self.leadership.began,
+        }
     }
 
     /// Nobody knows who has the message: its lane waits for it before it goes on.

@@ -7,7 +7,7 @@ use model::limits::SHARD_WAITING_REQUESTS_MAX;
 use model::{AckId, Epoch, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp};
 
 use super::claim::Claims;
-use super::dispatcher::{Dispatcher, Remembered};
+use super::dispatcher::{Dispatcher, Leadership, Remembered};
 use super::proposal::{Entry, Proposals, Waiting};
 use super::publish::Publishes;
 use super::question::Questions;
@@ -34,9 +34,7 @@ const EAGER_IN_FLIGHT_MAX: usize = 4;
 #[derive(Debug)]
 pub struct Leader {
     pub(super) shard: ShardNumber,
-    term: Term,
-    /// The newest message that earlier leaders may have delivered.
-    inherited: MessageId,
+    leadership: Leadership,
     pub(super) publishes: Publishes,
     pub(super) claims: Claims,
     pub(super) questions: Questions,
@@ -82,10 +80,14 @@ impl Leader {
             let (key, _) = row?;
             topics.insert(key.subscription, key.topic);
         }
+        let leadership = Leadership {
+            term,
+            began: now,
+            inherited: MessageId::new(counter, shard),
+        };
         Ok(Leader {
             shard,
-            term,
-            inherited: MessageId::new(counter, shard),
+            leadership,
             publishes: Publishes::default(),
             claims: Claims::new(shard, registries),
             questions: Questions::default(),
@@ -282,7 +284,7 @@ impl Leader {
             let remembered = self.remembered.get(&subscription);
             let remembered = remembered.copied().unwrap_or_default();
             let key = (topic, subscription);
-            let opened = Dispatcher::open(step, key, self.term, self.inherited, remembered)?;
+            let opened = Dispatcher::open(step, key, self.leadership, remembered)?;
             let Some(dispatcher) = opened else {
                 return Ok(None);
             };

@@ -19,6 +19,8 @@ pub(super) struct Lease {
     pub(super) session: Option<SessionId>,
     /// The size of the message.
     pub(super) bytes: u64,
+    /// The stream that got it, by the number of its first opening.
+    pub(super) stream: Option<SessionId>,
     /// When it runs out. None while it must not: before it is sent, and once something that
     /// decides it is in the log.
     pub(super) deadline: Option<Timestamp>,
@@ -28,6 +30,8 @@ pub(super) struct Lease {
     pub(super) logged: bool,
     /// Its session has ended before the client confirmed it: that it runs out is no failure.
     pub(super) unconfirmed: bool,
+    /// When it would run out if its stream came back. Only while it is unconfirmed.
+    pub(super) if_back: Option<Timestamp>,
     /// Acks of it on their way through the log: it does not run out meanwhile.
     pub(super) acks: u32,
     /// The same for changes of its deadline.
@@ -39,6 +43,11 @@ pub(super) struct Lease {
 }
 
 impl Lease {
+    /// Whether a stream got it whose client has never confirmed it.
+    pub(super) fn is_unconfirmed_of(&self, stream: SessionId) -> bool {
+        self.stream == Some(stream) && !self.extended && !self.failing
+    }
+
     /// Whether something on its way through the log decides what becomes of it.
     pub(super) fn is_undecided(&self) -> bool {
         self.acks > 0 || self.changes > 0 || self.failing
@@ -115,6 +124,28 @@ impl Leases {
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (MessageId, &mut Lease)> {
         let live = self.live.iter_mut();
         live.map(|(message, lease)| (*message, lease))
+    }
+
+    /// The stream of a lease has ended, or is not there: its time is over at `release`, unless the
+    /// stream comes back or the client confirms the delivery.
+    pub(super) fn doubt(&mut self, message: MessageId, release: Timestamp) {
+        let lease = self.live.get_mut(&message);
+        let lease = lease.expect("callers have just seen the lease");
+        lease.unconfirmed = true;
+        lease.if_back = lease.deadline;
+        let deadline = lease.deadline.map(|deadline| deadline.min(release));
+        self.set_deadline(message, deadline);
+    }
+
+    /// The stream of a lease is back.
+    pub(super) fn trust(&mut self, message: MessageId) {
+        let lease = self.live.get_mut(&message);
+        let lease = lease.expect("callers have just seen the lease");
+        lease.unconfirmed = false;
+        if let Some(deadline) = lease.if_back.take() {
+            lease.overdue = false;
+            self.set_deadline(message, Some(deadline));
+        }
     }
 
     /// Lets a lease run until `deadline`, or until further notice.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::run::RunPayload;
 use model::{
-    AckId, ClientId, Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, SessionId,
+    AckId, ClientId, Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, SessionId,
     ShardNumber, Timestamp, TopicName,
 };
 use serde::{Deserialize, Serialize};
@@ -184,6 +184,12 @@ pub struct OpenSession {
     pub ack_deadline: Duration,
     /// What the client calls itself.
     pub client: Option<ClientId>,
+    /// What a client has open is opened at each shard, and again whenever a leader is lost, under a
+    /// number of its own each time: this is the number of the very first opening.
+    pub first: SessionId,
+    /// The newest delivery of this shard that has arrived at an earlier opening. What was sent to
+    /// one of them later, or was to be sent, is dropped there: the client never sees it.
+    pub received: Option<Generation>,
 }
 
 /// How a session pulls.

@@ -10,6 +10,7 @@ mod backoff;
 mod call;
 mod check;
 mod claim;
+mod come_back;
 mod dead_letter;
 mod deadline;
 mod dispatcher;

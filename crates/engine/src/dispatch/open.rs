@@ -1,7 +1,7 @@
 //! Sessions that come and go.
 
 use model::limits::ENDED_SESSION_RELEASE;
-use model::{AckId, ClientId, MessageId, SessionId};
+use model::{AckId, ClientId, SessionId};
 
 use super::dispatcher::Dispatcher;
 use super::flow::RESPONSE;
@@ -26,13 +26,18 @@ impl Dispatcher {
         let session = Session {
             kind: open.kind,
             client: open.client,
+            first: open.first,
             ack_deadline: open.ack_deadline,
             flow: Flow::Idle,
             starved: false,
             appetite: RESPONSE.messages,
         };
         let client = successor.client.as_ref();
-        let predecessor = client.and_then(|client| self.sessions.of_client(client));
+        let of_client = client.and_then(|client| self.sessions.of_client(client));
+        let predecessor = of_client.or_else(|| match successor.kind {
+            SessionKind::Stream => self.sessions.of_first(open.first),
+            SessionKind::Pull => None,
+        });
         if let Some(predecessor) = predecessor {
             self.end_session(step, predecessor);
             step.out.push(Output::Ended {
@@ -46,6 +51,7 @@ impl Dispatcher {
             self.take_over(client, &successor);
         }
         if successor.kind == SessionKind::Stream {
+            self.come_back(step, open.first, open.received);
             self.refresh_all();
         }
         predecessor
@@ -96,17 +102,12 @@ impl Dispatcher {
         // What a Pull was answered with is the client's until it runs out. A stream breaks at any
         // moment: of what the client never confirmed, nobody knows whether it arrived.
         if ended.kind == SessionKind::Stream && !model::sabotage!("ended-stream-keeps-leases") {
-            let of_session = |(message, lease): (MessageId, &super::lease::Lease)| {
-                let mine = lease.session == Some(session) && !lease.extended;
-                mine.then_some((message, lease.deadline))
-            };
-            let unconfirmed: Vec<_> = self.leases.iter().filter_map(of_session).collect();
-            for (message, deadline) in unconfirmed {
-                let release = step.now.plus(ENDED_SESSION_RELEASE);
-                let deadline = deadline.map(|deadline| deadline.min(release));
-                self.leases.set_deadline(message, deadline);
-                let lease = self.leases.get_mut(message);
-                lease.expect("it was just listed").unconfirmed = true;
+            let release = step.now.plus(ENDED_SESSION_RELEASE);
+            let of_session = self.leases.iter();
+            let of_session = of_session.filter(|(_, lease)| lease.is_unconfirmed_of(ended.first));
+            let unconfirmed: Vec<_> = of_session.map(|(message, _)| message).collect();
+            for message in unconfirmed {
+                self.leases.doubt(message, release);
             }
             self.refresh_all();
         }

@@ -20,7 +20,7 @@ pub(super) struct Outbox {
     extensions: Vec<Extension>,
     failures: Vec<Failure>,
     rewinds: Vec<LaneRewind>,
-    grants: Vec<(SessionId, Vec<Granted>)>,
+    grants: Vec<Granting>,
 }
 
 /// A lease that runs already and is to be logged.
@@ -58,6 +58,15 @@ pub(super) struct Extension {
 pub(super) struct Failure {
     pub(super) slot: Option<Slot>,
     pub(super) failed: Failed,
+}
+
+/// Deliveries that a session is about to get.
+#[derive(Clone, Debug)]
+pub(super) struct Granting {
+    pub(super) session: SessionId,
+    /// As in [`Grant::stream`].
+    pub(super) stream: Option<SessionId>,
+    pub(super) deliveries: Vec<Granted>,
 }
 
 /// A command on its way through the log, as its dispatcher will want to remember it.
@@ -101,8 +110,8 @@ impl Outbox {
         self.rewinds.push(lane);
     }
 
-    pub(super) fn grant(&mut self, session: SessionId, deliveries: Vec<Granted>) {
-        self.grants.push((session, deliveries));
+    pub(super) fn grant(&mut self, granting: Granting) {
+        self.grants.push(granting);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -133,7 +142,7 @@ impl Outbox {
     ) -> Vec<(Command, Logging)> {
         let mut commands = Vec::new();
         if let Some(adoptions) = first_of(&mut self.adoptions) {
-            let command = grant(topic, subscription, adoptions.clone());
+            let command = grant(topic, subscription, None, adoptions.clone());
             commands.push((command, Logging::Adoptions(adoptions)));
         }
         if let Some(acks) = first_of(&mut self.acks) {
@@ -151,9 +160,10 @@ impl Outbox {
         if let Some(lanes) = first_of(&mut self.rewinds) {
             commands.push(rewind(topic, subscription, lanes));
         }
-        for (session, deliveries) in std::mem::take(&mut self.grants) {
-            let command = grant(topic, subscription, deliveries.clone());
-            commands.push((command, Logging::Grant(session, deliveries)));
+        for granting in std::mem::take(&mut self.grants) {
+            let deliveries = granting.deliveries;
+            let command = grant(topic, subscription, granting.stream, deliveries.clone());
+            commands.push((command, Logging::Grant(granting.session, deliveries)));
         }
         commands
     }
@@ -178,10 +188,16 @@ fn rewind(
     (command, Logging::Rewinds(lanes))
 }
 
-fn grant(topic: Incarnation, subscription: Incarnation, deliveries: Vec<Granted>) -> Command {
+fn grant(
+    topic: Incarnation,
+    subscription: Incarnation,
+    stream: Option<SessionId>,
+    deliveries: Vec<Granted>,
+) -> Command {
     Command::Grant(Grant {
         topic,
         subscription,
+        stream,
         deliveries,
     })
 }

@@ -51,6 +51,8 @@ impl Source {
 pub(super) struct Serving {
     /// Whose grant it is.
     pub(super) to: Holder,
+    /// The stream that it is, by its first opening.
+    stream: Option<SessionId>,
     ack_deadline: Duration,
     pub(super) batch: Batch,
     /// How many more runs may be read.
@@ -104,6 +106,7 @@ impl Dispatcher {
                 kind: session.kind,
                 client: session.client.clone(),
             },
+            stream: session.stream(),
             ack_deadline: session.ack_deadline,
             batch: Batch::new(granted),
             runs: GRANT_RUNS_MAX,
@@ -131,7 +134,8 @@ impl Dispatcher {
         } else {
             let deliveries = serving.batch.into_deliveries();
             if self.attachment.settings.exactly_once && !deliveries.is_empty() {
-                self.log_grant(session, &deliveries, serving.ack_deadline);
+                let stream = serving.stream;
+                self.log_grant(session, stream, &deliveries, serving.ack_deadline);
                 Flow::Logging {
                     credit: granted,
                     deliveries,
@@ -166,12 +170,14 @@ impl Dispatcher {
             strand: run.strand,
             in_lane: lane.is_some(),
             session: Some(serving.to.session),
+            stream: serving.stream,
             bytes,
             // A logged lease counts from its sending, once it is in the log.
             deadline: (!logged).then(|| step.now.plus(serving.ack_deadline)),
             extended: false,
             logged,
             unconfirmed: false,
+            if_back: None,
             acks: 0,
             changes: 0,
             failing: false,

@@ -12,6 +12,8 @@ use super::{Credit, Delivered, SessionKind, affinity};
 pub(super) struct Session {
     pub(super) kind: SessionKind,
     pub(super) client: Option<ClientId>,
+    /// The number of its first opening.
+    pub(super) first: SessionId,
     /// The lease of its deliveries.
     pub(super) ack_deadline: Duration,
     pub(super) flow: Flow,
@@ -57,6 +59,13 @@ pub(super) struct Sessions {
     open: BTreeMap<SessionId, Session>,
     /// The session that got the last offer: the others are asked first.
     last_offered: Option<SessionId>,
+}
+
+impl Session {
+    /// The stream that it is, by the number that leaders of all times know it by.
+    pub(super) fn stream(&self) -> Option<SessionId> {
+        (self.kind == SessionKind::Stream).then_some(self.first)
+    }
 }
 
 impl Sessions {
@@ -122,6 +131,12 @@ impl Sessions {
     /// The open session of a client that calls itself so.
     pub(super) fn of_client(&self, client: &ClientId) -> Option<SessionId> {
         let same = |session: &Session| session.client.as_ref() == Some(client);
+        self.iter().find(|(_, open)| same(open)).map(|(id, _)| id)
+    }
+
+    /// The opening that is open of what was first opened under that number.
+    pub(super) fn of_first(&self, first: SessionId) -> Option<SessionId> {
+        let same = |session: &Session| session.first == first;
         self.iter().find(|(_, open)| same(open)).map(|(id, _)| id)
     }
 

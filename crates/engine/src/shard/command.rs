@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use model::run::RunPayload;
-use model::{Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
+use model::{
+    Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, SessionId, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{DropSealed, Reopen, Seal, SealAbsent};
@@ -149,6 +151,9 @@ pub struct Grant {
     pub topic: Incarnation,
     /// The subscription.
     pub subscription: Incarnation,
+    /// The stream that gets them, by the number of its first opening; a later leader knows by it
+    /// whether the stream is still there. `None` for a Pull, or where it is not known.
+    pub stream: Option<SessionId>,
     /// The deliveries.
     pub deliveries: Vec<Granted>,
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use model::SessionId;
+
 use super::{Backlog, Grant, Granted, LeaseOutcome, Outcome, Rejected, Reply};
 use crate::Fault;
 use crate::kv::Overlay;
@@ -15,7 +17,7 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, grant: &Grant) -> Result<Outcome,
     let mut outcomes = Vec::with_capacity(grant.deliveries.len());
     for granted in &grant.deliveries {
         let backlog = Backlog::of(overlay, key, Arc::clone(&attachment));
-        let Some(delivery) = deliver(&backlog, granted)? else {
+        let Some(delivery) = deliver(&backlog, grant.stream, granted)? else {
             outcomes.push(LeaseOutcome::Stale);
             continue;
         };
@@ -31,7 +33,11 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, grant: &Grant) -> Result<Outcome,
 }
 
 /// The delivery with its new lease; `None` if the message is settled, or leased to somebody.
-fn deliver(backlog: &Backlog<'_>, granted: &Granted) -> Result<Option<Delivery>, Fault> {
+fn deliver(
+    backlog: &Backlog<'_>,
+    stream: Option<SessionId>,
+    granted: &Granted,
+) -> Result<Option<Delivery>, Fault> {
     if backlog.is_settled(granted.message)? && !model::sabotage!("settled-message-is-granted") {
         return Ok(None);
     }
@@ -43,6 +49,7 @@ fn deliver(backlog: &Backlog<'_>, granted: &Granted) -> Result<Option<Delivery>,
         generation: granted.generation,
         duration: granted.duration,
         extended: false,
+        stream,
     };
     Ok(Some(Delivery {
         lease: Some(lease),

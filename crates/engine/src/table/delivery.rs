@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::{Generation, Incarnation, MessageId};
+use model::{Generation, Incarnation, MessageId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::{Row, fixed_key};
@@ -35,6 +35,8 @@ pub struct Lease {
     pub duration: Duration,
     /// Whether the client has ever extended it: it has then surely received the message.
     pub extended: bool,
+    /// The stream that it was granted for, by the number of its first opening. `None` for a Pull.
+    pub stream: Option<SessionId>,
 }
 
 impl Row for Delivery {

@@ -1,9 +1,11 @@
 //! Exactly-once: one live lease per message, over leaders; nothing after a successful ack.
 
-use engine::dispatch::{AckReply, ModifyReply};
+use std::time::Duration;
+
+use engine::dispatch::{AckReply, Delivered, ModifyReply};
 use engine::subscription::SubscriptionSettings;
 
-use crate::bench::{Bench, PLENTY, data, settings};
+use crate::bench::{Bench, PLENTY, data, key, settings};
 
 fn exactly_once(ordered: bool) -> SubscriptionSettings {
     SubscriptionSettings {
@@ -66,13 +68,67 @@ fn leases_outlive_their_leader_and_run_again_in_full() {
     let first = bench.take(stream);
     bench.pass_seconds(8);
     bench.change_leader();
-    let stream = bench.stream(PLENTY);
+    let stream = bench.come_back(stream, PLENTY);
     bench.pass_seconds(9);
     assert!(bench.take(stream).is_empty());
     assert_eq!(bench.ack(&first[..1]), [AckReply::Acknowledged]);
     bench.pass_seconds(2);
     assert_eq!(bench.texts(stream), ["b"]);
     assert_eq!(bench.ack(&first[1..]), [AckReply::Stale]);
+}
+
+#[test]
+fn a_stream_that_does_not_come_back_has_ended_with_its_leader() {
+    let mut bench = Bench::new(exactly_once(true));
+    let lost = bench.stream(PLENTY);
+    bench.publish("confirmed", &["1"]);
+    bench.publish("unconfirmed", &["1"]);
+    let (unconfirmed, confirmed): (Vec<_>, Vec<_>) = bench
+        .take(lost)
+        .into_iter()
+        .partition(|delivery| delivery.ack.key == key("unconfirmed"));
+    bench.modify(&confirmed, 30);
+    bench.change_leader();
+    let other = bench.stream(PLENTY);
+    bench.publish("confirmed", &["2"]);
+    bench.publish("unconfirmed", &["2"]);
+    bench.pass(Duration::from_millis(4_999));
+    assert!(bench.take(other).is_empty());
+    bench.pass_seconds(1);
+    let again = bench.take(other);
+    let of_unconfirmed = |delivery: &Delivered| delivery.ack.key == key("unconfirmed");
+    assert!(again.iter().all(of_unconfirmed), "{again:?}");
+    assert_eq!(again.len(), 2);
+    assert_eq!(bench.ack(&unconfirmed), [AckReply::Stale]);
+    assert_eq!(bench.ack(&again), [AckReply::Acknowledged; 2]);
+    bench.pass_seconds(23);
+    assert!(
+        bench.take(other).is_empty(),
+        "its client has it, and said so"
+    );
+    bench.pass_seconds(2);
+    assert_eq!(bench.texts(other), ["1", "2"]);
+}
+
+#[test]
+fn what_never_arrived_at_a_stream_that_comes_back_is_sent_at_once() {
+    let mut bench = Bench::new(exactly_once(true));
+    let stream = bench.stream(PLENTY);
+    bench.publish("k", &["1"]);
+    let arrived = bench.take(stream);
+    bench.hold_log = true;
+    bench.publish("k", &["2"]);
+    assert!(bench.apply_entry() && bench.tell_outcomes(), "2 is stored");
+    assert!(
+        bench.apply_entry(),
+        "its lease is in the log, and it is not sent"
+    );
+    bench.change_leader();
+    bench.hold_log = false;
+    let stream = bench.come_back(stream, PLENTY);
+    assert!(bench.take(stream).is_empty(), "1 is with the client");
+    assert_eq!(bench.ack(&arrived), [AckReply::Acknowledged]);
+    assert_eq!(bench.texts(stream), ["2"]);
 }
 
 #[test]
@@ -188,4 +244,18 @@ fn a_late_leader_does_not_give_a_second_lease() {
     assert!(bench.take(stream).is_empty());
     bench.pass_seconds(11);
     assert_eq!(bench.texts(stream), ["a"]);
+}
+
+#[test]
+fn a_stream_whose_way_to_the_leader_broke_keeps_what_it_has() {
+    let mut bench = Bench::new(exactly_once(false));
+    let before = bench.stream(PLENTY);
+    bench.publish("", &["a"]);
+    let kept = bench.take(before);
+    bench.close(before);
+    bench.pass_seconds(4);
+    let stream = bench.come_back(before, PLENTY);
+    bench.pass_seconds(5);
+    assert!(bench.take(stream).is_empty(), "nine seconds are not ten");
+    assert_eq!(bench.ack(&kept), [AckReply::Acknowledged]);
 }

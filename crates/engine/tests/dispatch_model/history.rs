@@ -373,8 +373,29 @@ impl History {
         self.listen();
         self.bench.change_leader();
         self.bench.forwards.clear();
-        self.open.clear();
         self.promises.leader_changed();
+        for session in std::mem::take(&mut self.open) {
+            let is_stream = self.promises.sessions[&session].kind == SessionKind::Stream;
+            match is_stream && session.number.is_multiple_of(2) {
+                true => self.come_back(session),
+                false => self.promises.session_closed(session, self.bench.now, &[]),
+            }
+        }
+    }
+
+    /// The frontend of a stream, and its client, are still there after a change of the leader.
+    fn come_back(&mut self, stream: SessionId) {
+        let credit = Credit {
+            messages: 10,
+            bytes: 100,
+        };
+        let session = self.bench.come_back(stream, credit);
+        self.note(format!("{stream} comes back as {session}"));
+        self.promises.came_back(stream, session);
+        for (to, _) in self.received.iter_mut().filter(|(to, _)| *to == stream) {
+            *to = session;
+        }
+        self.open.push(session);
     }
 
     /// Lets everything happen that can, with a session that takes all.

@@ -155,6 +155,17 @@ impl Promises {
         }
     }
 
+    /// A stream is open again, under another number.
+    pub(crate) fn came_back(&mut self, stream: SessionId, session: SessionId) {
+        let known = self.sessions[&stream].clone();
+        let deadline = bench::ACK_DEADLINE;
+        self.sessions.insert(session, Known { deadline, ..known });
+        let leases = self.leases.values_mut();
+        for lease in leases.filter(|lease| lease.session == stream) {
+            lease.session = session;
+        }
+    }
+
     /// A lane goes back: everything behind `from` comes again with it, even if `from` itself then
     /// leaves for the dead letters.
     pub(crate) fn rewound(&mut self, strand: KeyHash, from: MessageId) {

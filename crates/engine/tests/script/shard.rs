@@ -184,6 +184,7 @@ impl Shard {
         let grant = Grant {
             topic: TOPIC,
             subscription: self.subscription(name),
+            stream: None,
             deliveries: deliveries.collect(),
         };
         self.answer(Command::Grant(grant), words)

@@ -35,6 +35,8 @@ impl Puller {
             kind: SessionKind::Stream,
             ack_deadline: Duration::from_secs(60),
             client: None,
+            first: session,
+            received: None,
         };
         let session = soon("an opening", shard.open_session(open, sender)).await;
         Puller {

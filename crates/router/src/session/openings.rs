@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::dispatch::OpenSession;
+use engine::dispatch::{Delivered, OpenSession};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use model::{AckId, SessionId, ShardNumber, Term};
+use model::{AckId, Generation, SessionId, ShardNumber};
 use replica::ShardClient;
 use replica::shard::{SessionEvent, ShardClients, ShardSession};
 use tokio::sync::mpsc;
@@ -39,8 +39,8 @@ struct Opening {
     at: Option<ShardSession>,
     /// Attempts since it was last open.
     attempts: u32,
-    /// The highest term that a delivery came from.
-    term: Term,
+    /// The newest delivery that came, at this opening or an earlier one.
+    received: Option<Generation>,
 }
 
 /// An opening that is done.
@@ -76,7 +76,7 @@ impl Openings {
         let first = self.open.session.number as usize % missing.len().max(1);
         missing.rotate_left(first);
         for shard in missing {
-            self.start(shard, 0, Term(0));
+            self.start(shard, 0, None);
         }
     }
 
@@ -89,7 +89,7 @@ impl Openings {
         {
             tokio::spawn(at.close(returned));
         }
-        self.start(shard, before.attempts, before.term);
+        self.start(shard, before.attempts, before.received);
     }
 
     /// Makes progress with an opening; waits while none is under way. Nothing is lost when the
@@ -127,14 +127,21 @@ impl Openings {
         }
     }
 
-    /// Whether no delivery of the shard has come from a later term; notes that one came from this.
-    pub(super) fn follows(&mut self, shard: ShardNumber, term: Term) -> bool {
+    /// Whether no delivery of the shard has come from a later term than these, which come in the
+    /// order in which they were sent. Notes that they have come, if so.
+    pub(super) fn follow(&mut self, shard: ShardNumber, deliveries: &[Delivered]) -> bool {
+        let (Some(oldest), Some(newest)) = (deliveries.first(), deliveries.last()) else {
+            return true;
+        };
         let Some(opening) = self.shards.get_mut(&shard) else {
             return false;
         };
-        let follows = term >= opening.term;
-        opening.term = opening.term.max(term);
-        follows
+        let term = |delivery: Generation| delivery.term;
+        let follow = Some(oldest.ack.generation.term) >= opening.received.map(term);
+        if follow {
+            opening.received = Some(newest.ack.generation);
+        }
+        follow
     }
 
     /// Changes the deadline of later deliveries, of later openings too.
@@ -172,18 +179,19 @@ impl Openings {
         });
     }
 
-    fn start(&mut self, shard: &ShardClient, attempts: u32, term: Term) {
+    fn start(&mut self, shard: &ShardClient, attempts: u32, received: Option<Generation>) {
         let session = self.router.session_id();
         let opening = Opening {
             session,
             at: None,
             attempts: attempts + 1,
-            term,
+            received,
         };
         let number = shard.shard();
         self.shards.insert(number, opening);
         let open = OpenSession {
             session,
+            received,
             ..self.open.clone()
         };
         let (shard, events) = (shard.clone(), self.events.clone());

@@ -245,6 +245,8 @@ impl Cluster {
             kind: pull.kind,
             ack_deadline: pull.ack_deadline,
             client: client_of(session, pull.kind),
+            first: session,
+            received: pull.received,
         };
         if self.leader.is_some() {
             self.frontend.introduce(session);

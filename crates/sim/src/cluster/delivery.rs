@@ -127,15 +127,8 @@ impl Cluster {
     }
 
     fn deliver(&mut self, session: SessionId, deliveries: Vec<Sent>, granted: Credit) {
-        let bytes = deliveries
-            .iter()
-            .map(|sent| sent.message.len() as u64)
-            .sum();
-        let sent = Credit {
-            messages: deliveries.len() as u32,
-            bytes,
-        };
-        let is_open = self.frontend.deliver(session, granted, sent);
+        let is_open = self.frontend.deliver(session, granted, &deliveries);
+        let is_empty = deliveries.is_empty();
         let kind = self.frontend.get(session).map(|pull| pull.kind);
         let mut returned = Vec::new();
         for sent in deliveries {
@@ -151,7 +144,7 @@ impl Cluster {
         }
         if !returned.is_empty() {
             self.arrive(Input::CloseSession { session, returned });
-        } else if kind == Some(SessionKind::Pull) && sent.messages > 0 {
+        } else if kind == Some(SessionKind::Pull) && !is_empty {
             self.close(session);
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::dispatch::{Credit, SessionKind};
-use model::{NodeId, SessionId};
+use engine::dispatch::{Credit, Delivered, SessionKind};
+use model::{Generation, NodeId, SessionId};
 
 use crate::history::{Session, Subscription};
 
@@ -22,6 +22,8 @@ pub(super) struct Pull {
     pub(super) subscription: Subscription,
     pub(super) kind: SessionKind,
     pub(super) ack_deadline: Duration,
+    /// The newest delivery that has arrived.
+    pub(super) received: Option<Generation>,
     allowed: Credit,
     outstanding: Credit,
     /// Granted, and not used yet.
@@ -56,6 +58,7 @@ impl Frontend {
             subscription,
             kind,
             ack_deadline,
+            received: None,
             allowed: Credit { messages, bytes },
             outstanding: Credit::default(),
             granted: Credit::default(),
@@ -105,10 +108,22 @@ impl Frontend {
         pull.grant()
     }
 
-    /// The grant is used up by so many deliveries; whether the session is still open.
-    pub(super) fn deliver(&mut self, session: SessionId, granted: Credit, sent: Credit) -> bool {
+    /// The grant is used up by deliveries; whether the session is still open.
+    pub(super) fn deliver(
+        &mut self,
+        session: SessionId,
+        granted: Credit,
+        deliveries: &[Delivered],
+    ) -> bool {
         let Some(pull) = self.sessions.get_mut(&session) else {
             return false;
+        };
+        let newest = deliveries.last().map(|sent| sent.ack.generation);
+        pull.received = newest.or(pull.received);
+        let sizes = deliveries.iter().map(|sent| sent.message.len() as u64);
+        let sent = Credit {
+            messages: deliveries.len() as u32,
+            bytes: sizes.sum(),
         };
         assert_eq!(pull.granted, granted, "a delivery ends its grant");
         pull.granted = Credit::default();

@@ -9,7 +9,7 @@ use engine::registry::Registries;
 use engine::shard::Command;
 use model::{Term, Timestamp};
 
-use super::{Cluster, Happening, SHARD};
+use super::{Cluster, Happening, SHARD, frontend};
 use crate::history::What;
 
 /// Proposals that are not committed, oldest first, with the leader's stamps.
@@ -64,10 +64,24 @@ impl Cluster {
         }
         self.inbox.clear();
         self.calls.forget_leader();
+        self.lose_sessions();
         self.frontend.forget_leader();
         let election = self.chance.up_to(Duration::from_secs(3));
         self.plan_in(election, Happening::Elect);
         Ok(())
+    }
+
+    /// Some crashes take a part of the sessions along, as if their frontends were on the same node.
+    fn lose_sessions(&mut self) {
+        if !self.term.0.is_multiple_of(3) {
+            return;
+        }
+        for session in self.frontend.ids() {
+            if session.number.is_multiple_of(2) && self.frontend.close(session) {
+                let session = frontend::number(session);
+                self.note(What::Closed { session });
+            }
+        }
     }
 
     pub(super) fn plan_crash(&mut self) {

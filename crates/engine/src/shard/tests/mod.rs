@@ -144,6 +144,7 @@ impl World {
         let grant = Grant {
             topic: TOPIC,
             subscription: Incarnation(subscription),
+            stream: None,
             deliveries: vec![granted],
         };
         lease_outcome(self.reply(Command::Grant(grant)))

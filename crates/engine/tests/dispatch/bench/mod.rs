@@ -1,8 +1,10 @@
 //! One shard in memory with its leader, and clients that say and hear what clients would.
 
 mod registry;
+mod streams;
 mod words;
 
+use streams::Stream;
 pub(crate) use words::{data, key, message};
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,8 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 pub(crate) use engine::dispatch::Credit;
 use engine::dispatch::{
-    AckReply, Delivered, Ended, ForwardId, Forwarded, Input, Leader, ModifyReply, OpenSession,
-    Output, ProposalId, PublishReply, PublishRequest, QuestionId, RequestId, SessionKind,
+    AckReply, Delivered, Ended, ForwardId, Forwarded, Input, Leader, ModifyReply, Output,
+    ProposalId, PublishReply, PublishRequest, QuestionId, RequestId, SessionKind,
 };
 use engine::kv::Overlay;
 use engine::kv::memory::MemoryView;
@@ -22,9 +24,7 @@ use engine::subscription::SubscriptionSettings;
 use engine::table::lane::Lane;
 use engine::table::run::PayloadAt;
 use model::run::RunPayload;
-use model::{
-    AckId, ClientId, Incarnation, MessageId, NodeId, SessionId, ShardNumber, Term, Timestamp,
-};
+use model::{AckId, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp};
 
 pub(crate) const SHARD: ShardNumber = ShardNumber(1);
 pub(crate) const TOPIC: Incarnation = Incarnation(1);
@@ -96,6 +96,7 @@ pub(crate) struct Bench {
     acks: BTreeMap<RequestId, Vec<AckId>>,
     changes: BTreeMap<RequestId, Vec<(AckId, Duration)>>,
     clients: BTreeMap<SessionId, Client>,
+    streams: BTreeMap<SessionId, Stream>,
     published: BTreeMap<RequestId, PublishReply>,
     acknowledged: BTreeMap<RequestId, Vec<AckReply>>,
     modified: BTreeMap<RequestId, Vec<ModifyReply>>,
@@ -142,6 +143,7 @@ impl Bench {
             acks: BTreeMap::new(),
             changes: BTreeMap::new(),
             clients: BTreeMap::new(),
+            streams: BTreeMap::new(),
             published: BTreeMap::new(),
             acknowledged: BTreeMap::new(),
             modified: BTreeMap::new(),
@@ -249,37 +251,6 @@ impl Bench {
 
     pub(crate) fn publish_reply(&self, request: RequestId) -> Option<PublishReply> {
         self.published.get(&request).copied()
-    }
-
-    pub(crate) fn stream(&mut self, credit: Credit) -> SessionId {
-        self.open(SessionKind::Stream, credit, None)
-    }
-
-    pub(crate) fn stream_of(&mut self, client: &str, credit: Credit) -> SessionId {
-        self.open(SessionKind::Stream, credit, Some(client))
-    }
-
-    fn open(&mut self, kind: SessionKind, credit: Credit, client: Option<&str>) -> SessionId {
-        self.sessions += 1;
-        let session = SessionId {
-            node: NodeId(1),
-            number: self.sessions,
-        };
-        let state = Client {
-            initial: credit,
-            credit,
-            ..Client::default()
-        };
-        self.clients.insert(session, state);
-        self.input(Input::OpenSession(OpenSession {
-            session,
-            topic: TOPIC,
-            subscription: SUB,
-            kind,
-            ack_deadline: ACK_DEADLINE,
-            client: client.map(|client| ClientId(client.into())),
-        }));
-        session
     }
 
     /// One Pull: what it is answered with.
@@ -594,6 +565,9 @@ impl Bench {
         assert!(deliveries.is_empty() || before_last < granted.bytes);
         client.credit.messages += granted.messages - deliveries.len() as u32;
         client.credit.bytes = (client.credit.bytes + granted.bytes).saturating_sub(sent);
+        let stream = self.streams.get_mut(&session).expect("it was opened");
+        let newest = deliveries.last().map(|delivery| delivery.ack.generation);
+        stream.received = newest.or(stream.received);
         client.received.extend(deliveries);
     }
 

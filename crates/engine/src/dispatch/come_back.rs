@@ -1,0 +1,60 @@
+//! Streams that come back: a frontend opens them again wherever a leader is lost, under new numbers.
+//!
+//! What a stream got under a logged lease stays with its client then, in full. If it does not come
+//! back it has ended, perhaps with the leader or the region that was lost, and what its client never
+//! confirmed is released as after any end (see [`ENDED_SESSION_RELEASE`]).
+
+use model::limits::ENDED_SESSION_RELEASE;
+use model::{Generation, MessageId, SessionId};
+
+use super::dispatcher::Dispatcher;
+use super::lease::Lease;
+use super::step::Step;
+use crate::shard::FailCause;
+
+impl Dispatcher {
+    /// A stream is open again, and has had everything up to `received`.
+    pub(super) fn come_back(
+        &mut self,
+        step: &mut Step<'_>,
+        stream: SessionId,
+        received: Option<Generation>,
+    ) {
+        let of_stream: Vec<_> = self
+            .leases
+            .iter()
+            .filter(|(_, lease)| lease.logged && lease.is_unconfirmed_of(stream))
+            // What is being logged goes nowhere, and comes again by itself.
+            .filter(|(_, lease)| lease.deadline.is_some() || lease.is_undecided())
+            .map(|(message, lease)| (message, arrived(lease, received)))
+            .collect();
+        // In order: the first message of a lane that must be sent again comes first.
+        for (message, arrived) in of_stream {
+            if model::sabotage!("stream-comes-back-for-nothing") {
+                continue;
+            }
+            match arrived || model::sabotage!("undelivered-keeps-its-lease") {
+                true => self.leases.trust(message),
+                false => self.fail(step, message, FailCause::Returned, None),
+            }
+        }
+    }
+
+    /// A lease that an earlier leader gave to a stream is here again, and the stream is not.
+    pub(super) fn await_stream(&mut self, message: MessageId) {
+        let release = self.leadership.began.plus(ENDED_SESSION_RELEASE);
+        self.leases.doubt(message, release);
+    }
+}
+
+/// Whether a delivery has arrived where its stream was open. Deliveries to one stream are numbered
+/// in the order in which they are sent, in each term anew; and what had not arrived by the time of
+/// an earlier opening was released then.
+fn arrived(lease: &Lease, received: Option<Generation>) -> bool {
+    // The client has asked for something: it has it.
+    if lease.is_undecided() {
+        return true;
+    }
+    let order = |delivery: Generation| (delivery.term, delivery.counter);
+    received.is_some_and(|newest| order(lease.generation) <= order(newest))
+}
