@@ -143,6 +143,16 @@ impl Node {
 
     /// Creates an ordered subscription.
     pub(crate) async fn subscription(&self, id: &str, topic: &TopicName) -> SubscriptionName {
+        self.ordered(id, topic, false).await
+    }
+
+    /// Creates an ordered subscription, exactly-once or not, with an ack deadline of a minute.
+    pub(crate) async fn ordered(
+        &self,
+        id: &str,
+        topic: &TopicName,
+        exactly_once: bool,
+    ) -> SubscriptionName {
         let name = format!("projects/test-project/subscriptions/{id}");
         let name = SubscriptionName::parse(&name).expect("a valid name");
         let create = CreateSubscription {
@@ -150,7 +160,7 @@ impl Node {
             topic: topic.clone(),
             labels: Default::default(),
             ordered: true,
-            exactly_once: false,
+            exactly_once,
             ack_deadline: Duration::from_secs(60),
             filter: String::new(),
             dead_letter: None,
