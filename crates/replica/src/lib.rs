@@ -11,10 +11,12 @@
 //! - `raft`: the one room that names openraft.
 //! - [`clock`]: the one place that reads a clock.
 //! - [`settings`]: what can be told.
+//! - `aside`: work that waits for the disk.
 //! - `stopping`: how the tasks hear that the node shuts down.
 //! - `work`: tasks that begin and end together.
 //! - `unavailable`: the one answer of a group that does not answer.
 
+mod aside;
 mod catalogue;
 pub mod clock;
 pub mod control;

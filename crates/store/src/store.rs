@@ -272,6 +272,12 @@ impl Store {
         self.core.digest(group, refers)
     }
 
+    /// Whether calls may wait for the disk. One in memory makes nobody wait.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.core.flush.is_kept()
+    }
+
     /// How full the disk is, as of about a second ago.
     #[must_use]
     pub fn disk_level(&self) -> DiskLevel {

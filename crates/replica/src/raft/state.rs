@@ -14,12 +14,12 @@ use openraft::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use store::{Applied, Position, StateView, Store};
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 
 use super::checkpoint::{Builder, Checkpoint, Mark};
 use super::effects::Effects;
 use super::entry::{at, membership_from_store, membership_to_store, position};
 use super::{LogId, Membership, Proposed, Types};
+use crate::aside::aside;
 
 /// Entries whose changes are written at once. It bounds the memory of a replay; in daily work
 /// fewer are in flight.
@@ -236,7 +236,7 @@ impl RaftStateMachine<Types> for State {
             ));
         };
         let changes = self.changes.clone();
-        let switched = spawn_blocking(move || {
+        let switched = aside(&self.store, move || {
             let _change = changes.lock().expect(UNPOISONED);
             sealed.switch()
         });

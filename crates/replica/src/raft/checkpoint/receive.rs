@@ -6,8 +6,7 @@ use futures::{Stream, StreamExt};
 use openraft::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::async_runtime::WatchReceiver;
 use proto::cluster;
-use store::{Applied, Install, InstallError, Sealed};
-use tokio::task::spawn_blocking;
+use store::{Applied, Install, InstallError, Sealed, Store};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
@@ -15,6 +14,7 @@ use super::super::entry::{at, membership_from_store};
 use super::super::network::{Unanswered, wire};
 use super::super::{Core, Types, Vote};
 use super::Checkpoint;
+use crate::aside::aside;
 
 /// A leader that sends nothing for so long has given up, or must: it keeps others from sending.
 const CHUNK_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -44,7 +44,7 @@ impl Core {
             Err(refused) => return Err(not_installed(&refused)),
         };
         info!(%group, index = install.applied().at.index, "takes a checkpoint in");
-        let sealed = fill(install, &mut chunks).await;
+        let sealed = fill(self.store(), install, &mut chunks).await;
         let sealed = sealed.inspect_err(|why| warn!(%group, ?why, "the checkpoint is given up"))?;
         let applied = sealed.applied().clone();
         self.hand_over(leader, &applied, Checkpoint::Arrived(sealed))
@@ -75,17 +75,18 @@ impl Core {
 
 /// Takes in what comes, to the end.
 async fn fill(
+    store: &Store,
     mut install: Install,
     chunks: &mut (impl Stream<Item = cluster::CheckpointChunk> + Unpin),
 ) -> Result<Sealed, Unanswered> {
     while let Some(chunk) = next(chunks).await? {
-        install = blocking(move || {
+        install = working(store, move || {
             install.add(&chunk.rows)?;
             Ok(install)
         })
         .await?;
     }
-    blocking(move || install.seal()).await
+    working(store, move || install.seal()).await
 }
 
 async fn next(
@@ -95,11 +96,12 @@ async fn next(
     chunk.map_err(|_| not_installed(&"the leader sends nothing more"))
 }
 
-/// Does what waits for the disk elsewhere.
-async fn blocking<T: Send + 'static>(
+/// Does what waits for the disk.
+async fn working<T: Send + 'static>(
+    store: &Store,
     work: impl FnOnce() -> Result<T, InstallError> + Send + 'static,
 ) -> Result<T, Unanswered> {
-    let done = spawn_blocking(work).await;
+    let done = aside(store, work).await;
     let done = done.map_err(|panic| not_installed(&panic))?;
     done.map_err(|error| not_installed(&error))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::Fault;
 use engine::table::run::referred_payload;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
 use model::GroupId;
 use openraft::StorageError;
@@ -19,6 +20,7 @@ use store::Store;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
+use tokio_stream::wrappers::ReceiverStream;
 use tracing::info;
 
 use super::super::network::{Link, unreachable, wire};
@@ -89,35 +91,40 @@ impl Link {
     }
 }
 
-/// Reads a group's checkpoint, chunk by chunk as they are taken. A fault is told before the chunks
-/// end.
+/// Reads a group's checkpoint, chunk by chunk as they are taken; at once where the disk makes
+/// nobody wait, since it is in memory already. A fault is told before the chunks end.
 fn read(
     store: &Store,
     group: GroupId,
     turn: OwnedSemaphorePermit,
-) -> (mpsc::Receiver<Bytes>, oneshot::Receiver<Fault>) {
-    let (chunks, taken) = mpsc::channel(1);
+) -> (BoxStream<'static, Bytes>, oneshot::Receiver<Fault>) {
     let (failed, fault) = oneshot::channel();
+    let waits = store.waits();
     let store = store.clone();
-    spawn_blocking(move || {
+    let export = move |send: &mut dyn FnMut(Bytes) -> bool| {
         let _turn = turn;
-        let mut send = |chunk| chunks.blocking_send(chunk).is_ok();
-        if let Err(fault) = store.export(group, referred_payload, &mut send) {
+        if let Err(fault) = store.export(group, referred_payload, send) {
             // Who would hear it may have given up.
             let _ = failed.send(fault);
         }
+    };
+    if waits {
+        let (chunks, taken) = mpsc::channel(1);
+        spawn_blocking(move || export(&mut |chunk| chunks.blocking_send(chunk).is_ok()));
+        return (ReceiverStream::new(taken).boxed(), fault);
+    }
+    let mut chunks = Vec::new();
+    export(&mut |chunk| {
+        chunks.push(chunk);
+        true
     });
-    (taken, fault)
+    (stream::iter(chunks).boxed(), fault)
 }
 
 fn chunks(
     head: cluster::CheckpointHead,
-    rows: mpsc::Receiver<Bytes>,
+    rows: BoxStream<'static, Bytes>,
 ) -> impl Stream<Item = cluster::CheckpointChunk> + Send {
-    let rows = stream::unfold(rows, |mut rows| async move {
-        let chunk = rows.recv().await?;
-        Some((chunk, rows))
-    });
     let heads = stream::once(std::future::ready(Some(head))).chain(stream::repeat(None));
     heads
         .zip(rows)
