@@ -6,13 +6,12 @@ use proto::pubsub::publisher_server::PublisherServer;
 use proto::pubsub::schema_service_server::SchemaServiceServer;
 use proto::pubsub::subscriber_server::SubscriberServer;
 use replica::health::Health;
+use replica::network::Listener;
 use router::Router;
 use thiserror::Error;
-use tokio::net::TcpListener;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tower::util::MapResponseLayer;
 
 use crate::Shutdown;
@@ -46,19 +45,17 @@ pub enum ServeError {
 pub async fn serve(
     router: Router,
     health: Health,
-    listener: TcpListener,
+    listener: Listener,
     mut shutdown: Shutdown,
 ) -> Result<(), ServeError> {
     let routes = routes(router, health, shutdown.clone()).await?;
-    // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     Server::builder()
         .accept_http1(true)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .layer(MapResponseLayer::new(undecodable::answered))
         .add_routes(routes)
-        .serve_with_incoming_shutdown(incoming, async move {
+        .serve_with_incoming_shutdown(listener.connections(), async move {
             shutdown.begun().await;
         })
         .await

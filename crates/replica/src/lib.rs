@@ -8,6 +8,7 @@
 //! - `members`: who belongs to which group: what the catalogue wants becomes so.
 //! - [`health`]: whether this node can serve.
 //! - [`peer`]: the other nodes: how they are reached, and how their calls are answered.
+//! - [`network`]: the seam below which two networks differ.
 //! - `raft`: the one room that names openraft.
 //! - [`clock`]: the one place that reads a clock.
 //! - [`settings`]: what can be told.
@@ -23,6 +24,7 @@ pub mod control;
 mod groups;
 pub mod health;
 mod members;
+pub mod network;
 pub mod peer;
 mod raft;
 mod registry;
@@ -35,6 +37,7 @@ mod work;
 
 pub use clock::Clock;
 pub use control::{ControlClient, LookError};
+pub use network::Network;
 pub use peer::Peers;
 pub use raft::{Stopped, Timing};
 pub use replicas::{Replicas, StartError};

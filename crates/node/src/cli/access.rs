@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use proto::admin::admin_client::AdminClient;
+use replica::Network;
 use replica::peer::{Tls, channel_of_stranger};
 use tonic::transport::Channel;
 
@@ -42,7 +43,7 @@ impl Access {
             None => beside(&target.endpoint)?,
         };
         let channel = match self.tls()? {
-            Some(tls) => channel_of_stranger(&endpoint, Some(tls)),
+            Some(tls) => channel_of_stranger(&Network::sockets(), &endpoint, Some(tls)),
             None => {
                 Target {
                     endpoint,

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Failure;
 use super::output::print_line;
 use crate::config::Config;
-use crate::start;
+use crate::start::{self, Environment};
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
@@ -33,7 +33,8 @@ impl Init {
             .enable_all()
             .build()
             .map_err(Failure::Runtime)?;
-        let cluster = runtime.block_on(start::init(&settings))?;
+        let cluster =
+            runtime.block_on(async { start::init(&settings, &Environment::machine()).await })?;
         print_line(&format!("Cluster {cluster} is founded."));
         print_line("Start its first node:");
         print_line(&format!(

@@ -13,7 +13,7 @@ use super::Failure;
 use super::output::print_line;
 use crate::config::Config;
 use crate::panics;
-use crate::start::{Node, Settings, admin_beside};
+use crate::start::{Environment, Node, Settings, admin_beside};
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -103,7 +103,7 @@ async fn serve(settings: Settings, until_input_ends: bool) -> Result<(), Failure
     };
     let mut stop = std::pin::pin!(stop);
     let node = tokio::select! {
-        node = Node::start(settings) => node?,
+        node = Node::start(settings, Environment::machine()) => node?,
         // A node that waits for a cluster to join can be stopped as well.
         () = &mut stop => return Ok(()),
     };

@@ -2,12 +2,12 @@
 
 use engine::control::{Found, NewNode};
 use model::{ClusterSecret, NodeId, NodeName, RegionName, ZoneName};
+use replica::Replicas;
 use replica::peer::Tls;
-use replica::{Clock, Replicas};
 use store::{Identity, OpenError, Start, Store};
 use tracing::info;
 
-use super::{Member, Settings, StartError, random_bytes, replica_settings, store_settings, tls};
+use super::{Environment, Member, Settings, StartError, replica_settings, store_settings, tls};
 
 /// The node that founds a cluster.
 const FOUNDER: NodeId = NodeId(1);
@@ -20,47 +20,54 @@ const GRAMMATICAL: &str = "it follows the grammar";
 ///
 /// # Errors
 /// [`StartError`], also where the folder holds a node already.
-pub async fn init(settings: &Settings) -> Result<String, StartError> {
-    let store = match Store::open(store_settings(settings, Start::Existing)) {
+pub async fn init(settings: &Settings, environment: &Environment) -> Result<String, StartError> {
+    let existing = store_settings(settings, Start::Existing);
+    let store = match environment.disk.open(existing) {
         // An interrupted founding is taken up where it ended.
         Ok(store) => store,
-        Err(OpenError::Empty { .. }) => new_store(settings, tls::load(settings)?)?,
+        Err(OpenError::Empty { .. }) => new_store(settings, environment, tls::load(settings)?)?,
         Err(other) => return Err(other.into()),
     };
     let cluster = store.identity().cluster.clone();
-    found(settings, &store, Clock::machine()).await?;
+    found(settings, environment, &store).await?;
     Ok(cluster)
 }
 
 /// Makes the empty folder that of the first node of a new cluster. Its id is the one that the
 /// node's certificate names; without one it is chosen by chance.
-pub(super) fn new_store(settings: &Settings, tls: Option<Tls>) -> Result<Store, StartError> {
+pub(super) fn new_store(
+    settings: &Settings,
+    environment: &Environment,
+    tls: Option<Tls>,
+) -> Result<Store, StartError> {
     let cluster = match tls {
         Some(tls) => tls.cluster().to_owned(),
-        None => format!("{:032x}", u128::from_be_bytes(random_bytes()?)),
+        None => format!("{:032x}", u128::from_be_bytes(environment.chance.bytes()?)),
     };
     let identity = Identity {
         cluster,
         node: FOUNDER,
     };
-    Ok(Store::open(store_settings(settings, Start::New(identity)))?)
+    let new = store_settings(settings, Start::New(identity));
+    Ok(environment.disk.open(new)?)
 }
 
 /// Founds the cluster of a new store.
 pub(super) async fn found(
     settings: &Settings,
+    environment: &Environment,
     store: &Store,
-    clock: Clock,
 ) -> Result<(), StartError> {
+    let chance = &environment.chance;
     let found = Found {
-        secret: ClusterSecret(random_bytes()?),
+        secret: ClusterSecret(chance.bytes()?),
         cluster: store.identity().cluster.clone(),
-        node: new_node(settings, random_bytes()?),
+        node: new_node(settings, chance.bytes()?),
         shards_per_region: settings.shards,
         registries: settings.registries,
     };
     let replica_settings = replica_settings(settings, FOUNDER);
-    let founded = Replicas::found(replica_settings, store, clock, found).await;
+    let founded = Replicas::found(replica_settings, store, environment.clock, found).await;
     founded.map_err(|source| StartError::Replicas {
         folder: settings.data_dir.clone(),
         source,

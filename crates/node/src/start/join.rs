@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::found::new_node;
-use super::{Member, Settings, StartError, random_bytes, store_settings};
+use super::{Environment, Member, Settings, StartError, store_settings};
 
 /// The wait before all nodes are asked again.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -23,13 +23,14 @@ const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 pub(super) async fn join_cluster(
     settings: &Settings,
     member: &Member,
+    environment: &Environment,
     tls: Option<&Tls>,
 ) -> Result<Store, StartError> {
     // The same for all attempts: asked twice, the cluster gives one id.
-    let node = new_node(settings, random_bytes()?);
+    let node = new_node(settings, environment.chance.bytes()?);
     let mut complained = None;
     let joined = loop {
-        match join(&member.join, &node, tls).await {
+        match join(&environment.network, &member.join, &node, tls).await {
             Ok(joined) => break joined,
             Err(JoinError::Refused(why)) => return Err(StartError::NotLetIn { why }),
             Err(JoinError::NoAnswer(why)) => {
@@ -46,5 +47,6 @@ pub(super) async fn join_cluster(
         cluster: joined.cluster,
         node: joined.node,
     };
-    Ok(Store::open(store_settings(settings, Start::New(identity)))?)
+    let new = store_settings(settings, Start::New(identity));
+    Ok(environment.disk.open(new)?)
 }

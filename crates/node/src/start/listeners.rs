@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
+use replica::network::{Listener, Network};
 use replica::peer::{self, ServeError, Tls};
 use replica::{Peers, Replicas};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -13,10 +13,10 @@ use crate::admin::AdminService;
 
 /// Listeners that nobody serves yet.
 pub(super) struct Listeners {
-    pub(super) clients: TcpListener,
-    operators: TcpListener,
+    pub(super) clients: Listener,
+    operators: Listener,
     /// Where there are other nodes.
-    nodes: Option<TcpListener>,
+    nodes: Option<Listener>,
 }
 
 /// The listeners for operators and nodes, served.
@@ -31,12 +31,12 @@ impl Listeners {
     ///
     /// # Errors
     /// [`StartError::Listen`].
-    pub(super) async fn bind(settings: &Settings) -> Result<Self, StartError> {
+    pub(super) async fn bind(settings: &Settings, network: &Network) -> Result<Self, StartError> {
         Ok(Listeners {
-            clients: listen(settings.listen, "--listen").await?,
-            operators: listen(settings.admin_listen, "--admin-listen").await?,
+            clients: listen(network, settings.listen, "--listen").await?,
+            operators: listen(network, settings.admin_listen, "--admin-listen").await?,
             nodes: match &settings.member {
-                Some(member) => Some(listen(member.peer_listen, "peer_listen").await?),
+                Some(member) => Some(listen(network, member.peer_listen, "peer_listen").await?),
                 None => None,
             },
         })
@@ -48,14 +48,10 @@ impl Listeners {
         replicas: &Replicas,
         peers: Peers,
         tls: Option<Tls>,
-    ) -> (TcpListener, Inside) {
+    ) -> (Listener, Inside) {
         let (close, closed) = watch::channel(());
-        let on_loopback = |listener: &TcpListener| {
-            let address = listener.local_addr();
-            address.is_ok_and(|address| address.ip().is_loopback())
-        };
         // Whoever is on this machine could as well stop the process: it need not prove who it is.
-        let tls = tls.filter(|_| !on_loopback(&self.operators));
+        let tls = tls.filter(|_| !self.operators.address().ip().is_loopback());
         let operators = peer::serve_open(
             self.operators,
             AdminService::routes(replicas.control().clone()),
@@ -83,13 +79,17 @@ impl Inside {
     }
 }
 
-async fn listen(listen: SocketAddr, option: &'static str) -> Result<TcpListener, StartError> {
+async fn listen(
+    network: &Network,
+    listen: SocketAddr,
+    option: &'static str,
+) -> Result<Listener, StartError> {
     let failed = |source| StartError::Listen {
         listen,
         option,
         source,
     };
-    TcpListener::bind(listen).await.map_err(failed)
+    network.listen(listen).await.map_err(failed)
 }
 
 /// Resolves when the other end is gone.

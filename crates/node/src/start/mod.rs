@@ -1,17 +1,19 @@
 //! Builds a node, one crate after another in the order of their dependencies, and runs it.
 //!
-//! - `settings`: what a node is told.
+//! - `settings`: what a node is told; `environment`: what it finds around it.
 //! - `found`: the birth of a cluster.
 //! - `join`: how a node becomes a member of one.
 //! - `listeners`: where it listens, and for whom.
 //! - `tls`: its certificates.
 
+mod environment;
 mod found;
 mod join;
 mod listeners;
 mod settings;
 mod tls;
 
+pub use environment::{Chance, Disk, Environment};
 pub use found::init;
 pub(crate) use settings::{ADMIN_PORTS_ABOVE, admin_beside};
 pub use settings::{Member, Settings};
@@ -24,11 +26,11 @@ use std::time::Duration;
 use frontend::ServeError;
 use futures::FutureExt;
 use model::{NodeId, NodeName};
-use replica::{Clock, Peers, Replicas, peer};
+use replica::network::{Listener, Network};
+use replica::{Peers, Replicas, peer};
 use router::Router;
 use store::{Identity, OpenError, Start, Store};
 use thiserror::Error;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
@@ -128,8 +130,8 @@ pub enum StartError {
         /// The cluster of this node.
         cluster: String,
     },
-    /// The operating system has no randomness for the secret of a new cluster.
-    #[error("the operating system gives no random bytes: {0}")]
+    /// There is no randomness for the secret of a new cluster.
+    #[error("no random bytes come from {0}")]
     Random(String),
 }
 
@@ -137,7 +139,7 @@ pub enum StartError {
 pub struct Node {
     settings: Settings,
     replicas: Replicas,
-    listener: TcpListener,
+    listener: Listener,
     router: Router,
     inside: Inside,
 }
@@ -149,14 +151,14 @@ impl Node {
     ///
     /// # Errors
     /// [`StartError`]
-    pub async fn start(settings: Settings) -> Result<Node, StartError> {
+    pub async fn start(settings: Settings, environment: Environment) -> Result<Node, StartError> {
         // First of all, so that a second node on the same port leaves the data alone.
-        let listeners = Listeners::bind(&settings).await?;
-        let clock = Clock::machine();
+        let Environment { network, clock, .. } = environment.clone();
+        let listeners = Listeners::bind(&settings, &network).await?;
         let tls = tls::load(&settings)?;
-        let (store, is_new) = open_store(&settings, tls.as_ref()).await?;
+        let (store, is_new) = open_store(&settings, &environment, tls.as_ref()).await?;
         if is_new {
-            found::found(&settings, &store, clock).await?;
+            found::found(&settings, &environment, &store).await?;
         }
         let failed = |source| StartError::Replicas {
             folder: settings.data_dir.clone(),
@@ -164,7 +166,7 @@ impl Node {
         };
         let (forwards, dead_letters) = mpsc::channel(DEAD_LETTERS_WAITING_MAX);
         let node = store.identity().node;
-        let peers = peers(&settings, &store, tls.clone())?;
+        let peers = peers(&settings, network, &store, tls.clone())?;
         let replica_settings = replica_settings(&settings, node);
         let replicas = match settings.member {
             None => Replicas::start(replica_settings, store, clock, forwards).await,
@@ -206,7 +208,7 @@ impl Node {
     /// The address that clients connect to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.listener.local_addr().unwrap_or(self.settings.listen)
+        self.listener.address()
     }
 
     /// Serves until `stop` resolves, then drains: streams end, calls finish, the state is flushed.
@@ -262,21 +264,23 @@ impl Node {
 /// the cluster that the settings name. Also tells whether a cluster is to be founded.
 async fn open_store(
     settings: &Settings,
+    environment: &Environment,
     tls: Option<&peer::Tls>,
 ) -> Result<(Store, bool), StartError> {
-    match (
-        Store::open(store_settings(settings, Start::Existing)),
-        &settings.member,
-    ) {
+    let existing = store_settings(settings, Start::Existing);
+    match (environment.disk.open(existing), &settings.member) {
         (Ok(store), _) => Ok((store, false)),
-        (Err(OpenError::Empty { .. }), None) => Ok((found::new_store(settings, None)?, true)),
+        (Err(OpenError::Empty { .. }), None) => {
+            Ok((found::new_store(settings, environment, None)?, true))
+        }
         (Err(OpenError::Empty { .. }), Some(member)) if member.join.is_empty() => {
             Err(StartError::NoCluster {
                 folder: settings.data_dir.clone(),
             })
         }
         (Err(OpenError::Empty { .. }), Some(member)) => {
-            Ok((join::join_cluster(settings, member, tls).await?, false))
+            let joined = join::join_cluster(settings, member, environment, tls);
+            Ok((joined.await?, false))
         }
         (Err(other), _) => Err(other.into()),
     }
@@ -299,7 +303,12 @@ fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
 }
 
 /// What this node tells others of itself.
-fn peers(settings: &Settings, store: &Store, tls: Option<peer::Tls>) -> Result<Peers, StartError> {
+fn peers(
+    settings: &Settings,
+    network: Network,
+    store: &Store,
+    tls: Option<peer::Tls>,
+) -> Result<Peers, StartError> {
     let Identity { cluster, node } = store.identity().clone();
     let Some(member) = &settings.member else {
         return Ok(Peers::none(node));
@@ -314,13 +323,8 @@ fn peers(settings: &Settings, store: &Store, tls: Option<peer::Tls>) -> Result<P
         region: member.region.clone(),
         wan_one_way: (!member.wan_one_way.is_zero()).then_some(member.wan_one_way),
         tls,
+        network,
     }))
-}
-
-fn random_bytes() -> Result<[u8; 16], StartError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|why| StartError::Random(why.to_string()))?;
-    Ok(bytes)
 }
 
 fn joined(

@@ -11,6 +11,7 @@ use thiserror::Error;
 use tonic::{Code, Request, Response, Status};
 
 use super::client::ControlClient;
+use crate::network::Network;
 use crate::peer::{Tls, channel_of_stranger};
 
 /// The protocol between nodes that this program speaks.
@@ -43,10 +44,15 @@ pub enum JoinError {
 ///
 /// # Errors
 /// [`JoinError`]
-pub async fn join(at: &[String], node: &NewNode, tls: Option<&Tls>) -> Result<Joined, JoinError> {
+pub async fn join(
+    network: &Network,
+    at: &[String],
+    node: &NewNode,
+    tls: Option<&Tls>,
+) -> Result<Joined, JoinError> {
     let mut silent = JoinError::NoAnswer("there is nobody to ask".into());
     for address in at {
-        match ask(address, node, tls).await {
+        match ask(network, address, node, tls).await {
             Err(JoinError::NoAnswer(why)) => {
                 silent = JoinError::NoAnswer(format!("{address}: {why}"));
             }
@@ -56,8 +62,13 @@ pub async fn join(at: &[String], node: &NewNode, tls: Option<&Tls>) -> Result<Jo
     Err(silent)
 }
 
-async fn ask(address: &str, node: &NewNode, tls: Option<&Tls>) -> Result<Joined, JoinError> {
-    let channel = channel_of_stranger(address, tls.cloned());
+async fn ask(
+    network: &Network,
+    address: &str,
+    node: &NewNode,
+    tls: Option<&Tls>,
+) -> Result<Joined, JoinError> {
+    let channel = channel_of_stranger(network, address, tls.cloned());
     let mut client = MembershipClient::new(channel);
     let mut request = Request::new(JoinRequest {
         name: node.name.to_string(),

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use model::NodeName;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::transport::Uri;
 use tower::Service;
 
 use super::tls::Tls;
 use super::wan::far_away;
-use super::wire::{Carrier, Wire};
+use super::wire::Wire;
+use crate::network::{Connection, Network};
 
 /// A dial that takes longer has failed.
 const DIAL_MAX: Duration = Duration::from_secs(2);
@@ -43,6 +43,8 @@ struct Inner {
 
 /// How a node is dialled.
 pub(super) struct Route {
+    /// Through what.
+    pub(super) network: Network,
     /// `host:port`.
     pub(super) address: String,
     /// Who must answer; any node of the cluster where it is not known.
@@ -112,23 +114,22 @@ impl Line {
 
 impl Route {
     async fn connect(&self) -> io::Result<Wire> {
-        let stream = TcpStream::connect(&self.address).await?;
-        // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
-        stream.set_nodelay(true)?;
+        let connection = self.network.connect(&self.address).await?;
         match self.one_way {
-            None => self.secure(stream).await,
+            None => self.secure(connection).await,
             Some(one_way) => {
                 // To connect takes a round trip as well.
                 sleep(2 * one_way).await;
-                self.secure(far_away(stream, one_way)).await
+                let far = far_away(connection, one_way);
+                self.secure(Connection::new(far)).await
             }
         }
     }
 
-    async fn secure(&self, carrier: impl Carrier + 'static) -> io::Result<Wire> {
+    async fn secure(&self, connection: Connection) -> io::Result<Wire> {
         match &self.tls {
-            Some(tls) => tls.connect(carrier, self.name.as_ref()).await,
-            None => Ok(Wire::new(carrier, None)),
+            Some(tls) => tls.connect(connection, self.name.as_ref()).await,
+            None => Ok(Wire::plain(connection)),
         }
     }
 }

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 use model::{NodeId, RegionName};
 
+use crate::network::Network;
+
 /// What a node tells its peers of itself, and how it talks to them.
 #[derive(Clone)]
 pub struct Settings {
@@ -40,6 +42,8 @@ pub struct Settings {
     pub wan_one_way: Option<Duration>,
     /// How connections are secured; not at all without it.
     pub tls: Option<Tls>,
+    /// What connections are made of.
+    pub network: Network,
 }
 
 impl Settings {
@@ -52,6 +56,7 @@ impl Settings {
             region,
             wan_one_way: None,
             tls: None,
+            network: Network::sockets(),
         }
     }
 }

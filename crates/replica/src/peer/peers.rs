@@ -14,6 +14,7 @@ use super::tls::Tls;
 use super::{
     CONNECTION_WINDOW_BYTES, KEEPALIVE_EVERY, KEEPALIVE_WAIT, STREAM_WINDOW_BYTES, Settings,
 };
+use crate::network::Network;
 
 /// The other nodes. Cheap to clone; clones are the same.
 #[derive(Clone)]
@@ -127,6 +128,7 @@ impl Peers {
     #[must_use]
     pub fn channel_at(&self, address: &str) -> PeerChannel {
         let line = Line::new(Route {
+            network: self.0.settings.network.clone(),
             address: address.to_owned(),
             name: None,
             one_way: None,
@@ -160,6 +162,7 @@ impl Peers {
         let settings = &self.0.settings;
         let is_far = address.region != settings.region;
         let line = Line::new(Route {
+            network: settings.network.clone(),
             address: address.address.clone(),
             name: Some(address.name.clone()),
             one_way: settings.wan_one_way.filter(|_| is_far),
@@ -181,8 +184,9 @@ impl Peers {
 /// A channel to whichever node listens at `host:port`, for one that is of no cluster yet: its calls
 /// say nothing of who makes them.
 #[must_use]
-pub fn channel_of_stranger(address: &str, tls: Option<Tls>) -> Channel {
+pub fn channel_of_stranger(network: &Network, address: &str, tls: Option<Tls>) -> Channel {
     channel(&Line::new(Route {
+        network: network.clone(),
         address: address.to_owned(),
         name: None,
         one_way: None,

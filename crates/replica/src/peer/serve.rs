@@ -6,18 +6,17 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tonic::service::{InterceptorLayer, Routes};
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tracing::warn;
 
 use super::stamp::Check;
 use super::tls::Tls;
 use super::wire::Wire;
 use super::{CONNECTION_WINDOW_BYTES, KEEPALIVE_EVERY, KEEPALIVE_WAIT, Peers, STREAM_WINDOW_BYTES};
+use crate::network::{Connection, Listener};
 
 /// How long calls that are under way may take when the listener closes. Their streams end with
 /// the replicas, which stop before.
@@ -38,7 +37,7 @@ pub struct ServeError(#[source] tonic::transport::Error);
 /// # Errors
 /// [`ServeError`].
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     routes: Routes,
     open: Routes,
     peers: Peers,
@@ -57,15 +56,14 @@ pub async fn serve(
 /// # Errors
 /// [`ServeError`].
 pub async fn serve_open(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     routes: Routes,
     tls: Option<Tls>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
-    // Small answers must not wait for the acknowledgement of the packet before: that is 40 ms.
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let incoming = incoming
-        .map(move |stream| secured(tls.clone(), stream))
+    let connections = listener.into().connections();
+    let incoming = connections
+        .map(move |connection| secured(tls.clone(), connection))
         .buffer_unordered(HANDSHAKES_MAX)
         .filter_map(|wire| std::future::ready(wire.map(Ok::<_, io::Error>)));
     let (close, closing) = oneshot::channel::<()>();
@@ -90,11 +88,11 @@ pub async fn serve_open(
 }
 
 /// A connection that may be used. Whoever is no node is told nothing, and heard of in the log.
-async fn secured(tls: Option<Tls>, stream: io::Result<TcpStream>) -> Option<Wire> {
-    let wire = match (tls, stream) {
-        (None, Ok(stream)) => Ok(Wire::new(stream, None)),
-        (Some(tls), Ok(stream)) => {
-            let accepted = timeout(HANDSHAKE_MAX, tls.accept(stream)).await;
+async fn secured(tls: Option<Tls>, connection: io::Result<Connection>) -> Option<Wire> {
+    let wire = match (tls, connection) {
+        (None, Ok(connection)) => Ok(Wire::plain(connection)),
+        (Some(tls), Ok(connection)) => {
+            let accepted = timeout(HANDSHAKE_MAX, tls.accept(connection)).await;
             accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         }
         (_, Err(failed)) => Err(failed),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use model::NodeName;
 use thiserror::Error;
-use tokio::net::TcpStream;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
@@ -25,7 +24,8 @@ use tokio_rustls::rustls::{
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::identity::Identity;
-use super::wire::{Carrier, Wire};
+use super::wire::Wire;
+use crate::network::Connection;
 
 /// A node's certificate and key, and the authority of its cluster. Cheap to clone.
 #[derive(Clone)]
@@ -105,27 +105,27 @@ impl Tls {
     /// Secures a connection that this node has dialled, to the node of this name.
     pub(super) async fn connect(
         &self,
-        carrier: impl Carrier + 'static,
+        connection: Connection,
         name: Option<&NodeName>,
     ) -> io::Result<Wire> {
         // The verifier looks at the authority only; who it is is looked at here.
         let nobody = ServerName::try_from("node").expect("a valid name");
-        let stream = self.connector.connect(nobody, carrier).await?;
+        let stream = self.connector.connect(nobody, connection).await?;
         let identity = identity(stream.get_ref().1.peer_certificates());
         let identity = identity.filter(|identity| identity.is(self.cluster(), name));
         match identity {
-            Some(identity) => Ok(Wire::new(stream, Some(identity))),
+            Some(identity) => Ok(Wire::secured(stream, identity)),
             None => Err(io::Error::other("another node answers at this address")),
         }
     }
 
     /// Secures a connection that another node has dialled.
-    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<Wire> {
-        let stream = self.acceptor.accept(stream).await?;
+    pub(super) async fn accept(&self, connection: Connection) -> io::Result<Wire> {
+        let stream = self.acceptor.accept(connection).await?;
         let identity = identity(stream.get_ref().1.peer_certificates());
         let identity = identity.filter(|identity| identity.is(self.cluster(), None));
         match identity {
-            Some(identity) => Ok(Wire::new(stream, Some(identity))),
+            Some(identity) => Ok(Wire::secured(stream, identity)),
             None => Err(io::Error::other("the caller is no node of this cluster")),
         }
     }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::wire::Carrier;
+use crate::network::Carrier;
 
 /// What is read at once.
 const PIECE_BYTES: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! A connection with a peer, whatever it is made of.
+//! A connection with a peer, and who is at its other end.
 
 use std::io;
 use std::pin::Pin;
@@ -8,15 +8,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
 use super::identity::Identity;
-
-/// What carries bytes both ways.
-pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Carrier for T {}
+use crate::network::{Carrier, Connection};
 
 /// A connection, and who is at its other end.
 pub(super) struct Wire {
-    carrier: Box<dyn Carrier>,
+    connection: Connection,
     proven: Proven,
 }
 
@@ -25,10 +21,17 @@ pub(super) struct Wire {
 pub(super) struct Proven(pub(super) Option<Identity>);
 
 impl Wire {
-    pub(super) fn new(carrier: impl Carrier + 'static, identity: Option<Identity>) -> Self {
+    pub(super) fn plain(connection: Connection) -> Self {
         Wire {
-            carrier: Box::new(carrier),
-            proven: Proven(identity),
+            connection,
+            proven: Proven(None),
+        }
+    }
+
+    pub(super) fn secured(carrier: impl Carrier + 'static, identity: Identity) -> Self {
+        Wire {
+            connection: Connection::new(carrier),
+            proven: Proven(Some(identity)),
         }
     }
 }
@@ -47,7 +50,7 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.carrier).poll_read(context, into)
+        Pin::new(&mut self.connection).poll_read(context, into)
     }
 }
 
@@ -57,7 +60,7 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.carrier).poll_write(context, bytes)
+        Pin::new(&mut self.connection).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -65,18 +68,18 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.carrier).poll_write_vectored(context, pieces)
+        Pin::new(&mut self.connection).poll_write_vectored(context, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.carrier.is_write_vectored()
+        self.connection.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.carrier).poll_flush(context)
+        Pin::new(&mut self.connection).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.carrier).poll_shutdown(context)
+        Pin::new(&mut self.connection).poll_shutdown(context)
     }
 }

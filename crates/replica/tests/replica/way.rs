@@ -8,7 +8,7 @@ use engine::dispatch::Ended;
 use model::{NodeId, NodeName, RegionName, ShardNumber, Term};
 use replica::peer::{self, PeerAddress, Peers};
 use replica::shard::{Links, PublishError};
-use replica::{ShardClient, Shards, Unavailable};
+use replica::{Network, ShardClient, Shards, Unavailable};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
@@ -90,6 +90,7 @@ fn elsewhere(door: &Door) -> ShardClient {
 
 fn peers(node: NodeId) -> Peers {
     Peers::new(peer::Settings {
+        network: Network::sockets(),
         cluster: "test".to_owned(),
         node,
         region: region(),
