@@ -1,5 +1,6 @@
 //! The only place that reads a clock.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::Timestamp;
@@ -20,8 +21,9 @@ pub struct Clock {
 enum Wall {
     /// The machine's clock.
     Machine,
-    /// So late at the origin, and from there in step with monotonic time.
-    From(Timestamp),
+    /// So late at the origin, from there in step with monotonic time, and so many nanoseconds
+    /// ahead of that.
+    From(Timestamp, &'static AtomicI64),
 }
 
 impl Clock {
@@ -38,9 +40,17 @@ impl Clock {
     /// simulation controls.
     #[must_use]
     pub fn starting_at(now: Timestamp) -> Self {
+        static STRAIGHT: AtomicI64 = AtomicI64::new(0);
+        Clock::jumping(now, &STRAIGHT)
+    }
+
+    /// The same, but `ahead` nanoseconds ahead, or behind where it is negative. Whoever changes it
+    /// makes the wall jump.
+    #[must_use]
+    pub fn jumping(now: Timestamp, ahead: &'static AtomicI64) -> Self {
         Clock {
             origin: Instant::now(),
-            wall: Wall::From(now),
+            wall: Wall::From(now, ahead),
         }
     }
 
@@ -53,7 +63,10 @@ impl Clock {
                 // A machine whose clock stands before 1970 has no idea of the time.
                 Timestamp::ZERO.plus(now.unwrap_or(Duration::ZERO))
             }
-            Wall::From(start) => start.plus(self.origin.elapsed()),
+            Wall::From(start, ahead) => {
+                let Timestamp(straight) = start.plus(self.origin.elapsed());
+                Timestamp(straight.saturating_add_signed(ahead.load(Ordering::Relaxed)))
+            }
         }
     }
 
@@ -74,7 +87,7 @@ impl Clock {
                 let elapsed = Duration::try_from(now);
                 Timestamp::ZERO.plus(elapsed.expect("a machine runs since it was started"))
             }
-            Wall::From(_) => self.monotonic(),
+            Wall::From(..) => self.monotonic(),
         }
     }
 

@@ -16,7 +16,7 @@ mod tls;
 pub use environment::{Chance, Disk, Environment};
 pub use found::init;
 pub(crate) use settings::{ADMIN_PORTS_ABOVE, admin_beside};
-pub use settings::{Member, Settings};
+pub use settings::{Member, Settings, Upkeep};
 pub(crate) use tls::read_files as read_tls;
 
 use std::net::SocketAddr;
@@ -287,7 +287,10 @@ async fn open_store(
 }
 
 fn store_settings(settings: &Settings, start: Start) -> store::Settings {
-    store::Settings::new(settings.data_dir.clone(), start)
+    store::Settings {
+        limits: settings.upkeep.limits,
+        ..store::Settings::new(settings.data_dir.clone(), start)
+    }
 }
 
 /// A node alone need not look out for others, so its groups tick slowly.
@@ -297,6 +300,8 @@ fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
         Some(_) => replica::Settings::of_regions(node),
     };
     replica::Settings {
+        cut_log_every: settings.upkeep.cut_logs_every,
+        lag_max: settings.upkeep.lag_max,
         replace_after: settings.replace_after,
         ..of_class
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{NodeName, RegionName, ZoneName};
+use model::{NodeId, NodeName, RegionName, ZoneName};
 
 use crate::config::Tls;
 
@@ -23,8 +23,33 @@ pub struct Settings {
     pub shards: u16,
     /// The registry groups of a cluster that this node founds.
     pub registries: u16,
+    /// How much is kept, and for how long.
+    pub upkeep: Upkeep,
     /// Who the node is among others; `None` for a node that is a cluster by itself.
     pub member: Option<Member>,
+}
+
+/// How much a node keeps in memory and in its logs, and how often it tidies up.
+#[derive(Clone, Copy, Debug)]
+pub struct Upkeep {
+    /// Of its disk.
+    pub limits: store::Limits,
+    /// How often logs are cut.
+    pub cut_logs_every: Duration,
+    /// Entries that a log keeps for a replica that lags.
+    pub lag_max: u64,
+}
+
+impl Default for Upkeep {
+    fn default() -> Self {
+        // They are the same for every node.
+        let replicas = replica::Settings::alone(NodeId(0));
+        Upkeep {
+            limits: store::Limits::default(),
+            cut_logs_every: replicas.cut_log_every,
+            lag_max: replicas.lag_max,
+        }
+    }
 }
 
 /// A node of a cluster of several.
@@ -77,6 +102,7 @@ impl Default for Settings {
             replace_after: Duration::from_secs(5 * 60),
             shards: 4,
             registries: 1,
+            upkeep: Upkeep::default(),
             member: None,
         }
     }
