@@ -6,6 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
+/// What commands about the whole workspace add: the simulator of whole nodes too. Without it, the
+/// libraries would be built a second time for it.
+pub(crate) const WITH_NODES: &str = "--features=orderly-sim/nodes";
+
 /// A cargo command at the root of the checkout.
 pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> anyhow::Result<Command> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -18,6 +18,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let clippy = cargo(&[
         "clippy",
         "--workspace",
+        child::WITH_NODES,
         "--all-targets",
         "--",
         "-D",
@@ -26,7 +27,13 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     child::run("clippy (about 6 minutes cold, seconds warm)", clippy)?;
     let clippy = cargo(&["clippy", CLIENT_SUITE, "--locked", "--", "-D", "warnings"])?;
     child::run("clippy of the client suite (about 3 minutes cold)", clippy)?;
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
+    let mut docs = cargo(&[
+        "doc",
+        "--workspace",
+        child::WITH_NODES,
+        "--no-deps",
+        "--quiet",
+    ])?;
     docs.env("RUSTDOCFLAGS", "-D warnings");
     child::run("docs (a minute)", docs)
 }

@@ -7,6 +7,7 @@ mod finding;
 mod fix;
 mod lint;
 mod sabotage;
+mod sim;
 mod suites;
 mod tally;
 mod tidy;
@@ -26,7 +27,7 @@ pub(crate) struct Chore {
 }
 
 /// Every chore, in the order in which the usage text lists them.
-pub(crate) const CHORES: [Chore; 6] = [
+pub(crate) const CHORES: [Chore; 7] = [
     Chore {
         name: "verify",
         what: "lint, then test; writes nothing into the checkout",
@@ -51,6 +52,11 @@ pub(crate) const CHORES: [Chore; 6] = [
         name: "sabotage",
         what: "shows that the tests notice faults put in on purpose; `--only NAME` for one",
         run: sabotage,
+    },
+    Chore {
+        name: "sim",
+        what: "runs simulated clusters of whole nodes; `--seed N` runs one again",
+        run: simulate,
     },
     Chore {
         name: "fix",
@@ -85,6 +91,11 @@ fn verify(root: &Path) -> anyhow::Result<()> {
 fn sabotage(root: &Path) -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(2).collect();
     sabotage::run(root, &arguments)
+}
+
+fn simulate(root: &Path) -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    sim::run(root, &arguments)
 }
 
 fn usage() -> String {

@@ -28,7 +28,10 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 }
 
 fn run_crates(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    let mut tests = child::cargo(root, &["test", "--workspace", "--no-fail-fast"])?;
+    let mut tests = child::cargo(
+        root,
+        &["test", "--workspace", child::WITH_NODES, "--no-fail-fast"],
+    )?;
     let (output, input) = std::io::pipe()?;
     // A test that skips itself says so on its error output, which is not captured.
     tests.stdout(input.try_clone()?).stderr(input);

@@ -28,7 +28,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     (
         "sim",
         &[
-            "model", "engine", "store", "replica", "router", "frontend", "node",
+            "model", "engine", "store", "replica", "router", "frontend", "node", "proto",
         ],
     ),
     ("xtask", &[]),
