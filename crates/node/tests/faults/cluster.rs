@@ -18,8 +18,11 @@ const READY_MAX: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Names of regions.
 const REGIONS: [&str; 3] = ["north", "south", "west"];
-/// Milliseconds of a round trip between regions, emulated by the nodes.
+/// Milliseconds of a round trip between regions, emulated by the nodes, unless the environment says
+/// otherwise.
 const WAN_ROUND_TRIP_MS: u32 = 20;
+/// The variable that does.
+const WAN_ROUND_TRIP_VARIABLE: &str = "ORDERLY_WAN_ROUND_TRIP_MS";
 
 /// A cluster. Its nodes end with it.
 pub(crate) struct Cluster {
@@ -52,7 +55,7 @@ impl Cluster {
             _turn: turn,
         };
         for member in &cluster.members {
-            member.configure(&peers, WAN_ROUND_TRIP_MS);
+            member.configure(&peers, wan_round_trip_ms());
         }
         cluster.members[0].found();
         for member in &mut cluster.members {
@@ -86,6 +89,13 @@ impl Cluster {
             assert!(Instant::now() < give_up, "not ready in time: {late:?}");
         }
     }
+}
+
+fn wan_round_trip_ms() -> u32 {
+    let wished = std::env::var(WAN_ROUND_TRIP_VARIABLE);
+    wished.map_or(WAN_ROUND_TRIP_MS, |text| {
+        text.parse().expect("a number of milliseconds")
+    })
 }
 
 /// Answers the name of a node that is not ready.

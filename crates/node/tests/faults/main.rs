@@ -8,6 +8,7 @@ mod member;
 #[expect(dead_code, reason = "the cases use all of it")]
 mod process;
 
+mod catalogue_everywhere;
 mod killed_nodes;
 mod paused_nodes;
 mod power_cut;

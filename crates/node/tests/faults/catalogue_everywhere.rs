@@ -1,0 +1,233 @@
+//! Topics and subscriptions are created, used and deleted through different regions, each step at
+//! once after the last has returned: the regions behave as if there were one catalogue. In between
+//! a region is paused, so that it has to catch up when it goes on.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use proto::pubsub::publisher_client::PublisherClient;
+use proto::pubsub::subscriber_client::SubscriberClient;
+use proto::pubsub::{
+    DeleteSubscriptionRequest, DeleteTopicRequest, GetSubscriptionRequest, PublishRequest,
+    PubsubMessage, PullRequest, ReceivedMessage, Subscription, Topic,
+};
+use tokio::time::{Instant, sleep};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use crate::audit::way::to;
+use crate::cluster::Cluster;
+
+/// How often, unless the environment says so.
+const ROUNDS: usize = 12;
+/// The variable that does: many rounds take long.
+const ROUNDS_VARIABLE: &str = "ORDERLY_CATALOGUE_ROUNDS";
+/// In one round of so many a region is paused.
+const PAUSED_EVERY: usize = 6;
+/// Longer than an election, shorter than a catalogue lease.
+const PAUSE: Duration = Duration::from_secs(3);
+/// No call waits longer, whatever happens to a region.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// A client in one region. What is not done yet it asks again, and nothing else.
+#[derive(Clone)]
+struct Client {
+    publisher: PublisherClient<Channel>,
+    subscriber: SubscriberClient<Channel>,
+}
+
+impl Client {
+    fn new(endpoint: &str) -> Self {
+        let channel = to(endpoint).connect_lazy();
+        Client {
+            publisher: PublisherClient::new(channel.clone()),
+            subscriber: SubscriberClient::new(channel),
+        }
+    }
+
+    async fn create_topic(&self, name: &str) {
+        let topic = || Topic {
+            name: name.to_owned(),
+            ..Topic::default()
+        };
+        let created = again(|| {
+            let (mut client, topic) = (self.publisher.clone(), topic());
+            async move { client.create_topic(topic).await.map(|_| ()) }
+        });
+        done(created.await, Code::AlreadyExists);
+    }
+
+    async fn create_subscription(&self, name: &str, topic: &str) {
+        let subscription = || Subscription {
+            name: name.to_owned(),
+            topic: topic.to_owned(),
+            enable_message_ordering: true,
+            ack_deadline_seconds: 60,
+            ..Subscription::default()
+        };
+        let created = again(|| {
+            let (mut client, subscription) = (self.subscriber.clone(), subscription());
+            async move { client.create_subscription(subscription).await.map(|_| ()) }
+        });
+        done(created.await, Code::AlreadyExists);
+    }
+
+    async fn delete(&self, topic: &str, subscription: &str) {
+        let deleted = again(|| {
+            let subscription = subscription.to_owned();
+            let mut client = self.subscriber.clone();
+            async move {
+                let request = DeleteSubscriptionRequest { subscription };
+                client.delete_subscription(request).await.map(|_| ())
+            }
+        });
+        done(deleted.await, Code::NotFound);
+        let deleted = again(|| {
+            let topic = topic.to_owned();
+            let mut client = self.publisher.clone();
+            async move {
+                client
+                    .delete_topic(DeleteTopicRequest { topic })
+                    .await
+                    .map(|_| ())
+            }
+        });
+        done(deleted.await, Code::NotFound);
+    }
+
+    async fn publish(&self, topic: &str, data: &str) {
+        let message = PubsubMessage {
+            data: data.as_bytes().to_vec().into(),
+            ordering_key: "key".to_owned(),
+            ..PubsubMessage::default()
+        };
+        let request = PublishRequest {
+            topic: topic.to_owned(),
+            messages: proto::wire::encode_all(&[message]),
+        };
+        let published = again(|| {
+            let (mut client, request) = (self.publisher.clone(), request.clone());
+            async move { client.publish(request).await.map(|_| ()) }
+        });
+        published.await.expect("the topic is there, everywhere");
+    }
+
+    /// The first messages of a subscription, which has some.
+    async fn pull(&self, subscription: &str) -> Result<Vec<String>, Status> {
+        let until = Instant::now() + ANSWER_MAX;
+        loop {
+            let pulled = again(|| {
+                let request = PullRequest {
+                    subscription: subscription.to_owned(),
+                    max_messages: 10,
+                    ..PullRequest::default()
+                };
+                let mut client = self.subscriber.clone();
+                async move { client.pull(request).await }
+            });
+            let messages = pulled.await?.into_inner().received_messages;
+            if !messages.is_empty() {
+                return Ok(messages.iter().map(text).collect());
+            }
+            assert!(Instant::now() < until, "nothing has arrived");
+        }
+    }
+
+    async fn sees_subscription(&self, subscription: &str) -> Result<(), Status> {
+        again(|| {
+            let subscription = subscription.to_owned();
+            let mut client = self.subscriber.clone();
+            async move {
+                let request = GetSubscriptionRequest { subscription };
+                client.get_subscription(request).await.map(|_| ())
+            }
+        })
+        .await
+    }
+}
+
+/// What stands in a message.
+fn text(received: &Bytes) -> String {
+    let received = ReceivedMessage::decode(received.clone()).expect("it is one");
+    let message = received.message.expect("it has one");
+    String::from_utf8(message.data.to_vec()).expect("it is text")
+}
+
+/// Asks again while the answer is that it can't be known now.
+async fn again<T, F: Future<Output = Result<T, Status>>>(ask: impl Fn() -> F) -> Result<T, Status> {
+    let until = Instant::now() + ANSWER_MAX;
+    loop {
+        match ask().await {
+            Err(status) if status.code() == Code::Unavailable && Instant::now() < until => {
+                // sleep: a client that is told to try again does so after a while.
+                sleep(Duration::from_millis(20)).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// A change that was asked for twice, since the first answer was lost, may have been done.
+fn done(answer: Result<(), Status>, before: Code) {
+    match answer {
+        Err(status) if status.code() != before => panic!("not done: {status}"),
+        _ => {}
+    }
+}
+
+/// One round through three regions; `third` may be paused meanwhile.
+async fn round(number: usize, [first, second, third]: [&Client; 3]) {
+    let topic = format!("projects/everywhere/topics/topic-{number}");
+    let subscription = format!("projects/everywhere/subscriptions/subscription-{number}");
+    for life in ["first life", "second life"] {
+        first.create_topic(&topic).await;
+        second.create_subscription(&subscription, &topic).await;
+        third.publish(&topic, life).await;
+        let pulled = first.pull(&subscription).await;
+        let pulled = pulled.unwrap_or_else(|status| panic!("round {number}, {life}: {status}"));
+        // A publish that was sent again may be there twice.
+        assert!(
+            pulled.iter().all(|data| data == life),
+            "round {number}, {life}: {pulled:?}"
+        );
+        second.delete(&topic, &subscription).await;
+        for (region, client) in [first, second, third].iter().enumerate() {
+            let gone = client.sees_subscription(&subscription).await;
+            assert_not_found(number, region, gone);
+        }
+        assert_not_found(number, 2, third.pull(&subscription).await);
+    }
+}
+
+fn assert_not_found<T: std::fmt::Debug>(number: usize, region: usize, answer: Result<T, Status>) {
+    let code = answer.as_ref().err().map(Status::code);
+    assert_eq!(
+        code,
+        Some(Code::NotFound),
+        "round {number}, region {region}: {answer:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_through_one_region_is_there_in_all() {
+    let rounds = std::env::var(ROUNDS_VARIABLE);
+    let rounds = rounds.map_or(ROUNDS, |text| text.parse().expect("a number of rounds"));
+    let mut cluster = Cluster::of_regions().await;
+    let endpoints = cluster.endpoints();
+    let clients: Vec<Client> = endpoints.iter().map(|it| Client::new(it)).collect();
+    for number in 0..rounds {
+        let at = |place: usize| (number + place) % clients.len();
+        let regions = [0, 1, 2].map(|place| &clients[at(place)]);
+        let paused = &cluster.members()[at(2)];
+        let pause = async {
+            if number % PAUSED_EVERY == PAUSED_EVERY - 1 {
+                paused.pause();
+                // sleep: the length of the pause is what is tested
+                sleep(PAUSE).await;
+                paused.resume();
+            }
+        };
+        tokio::join!(pause, round(number, regions));
+    }
+}
