@@ -27,6 +27,7 @@ pub mod shard;
 pub mod subscription;
 pub mod table;
 
+use model::FormatLevel;
 use thiserror::Error;
 
 /// The state of a replica can't be read, or is not what this program wrote.
@@ -45,6 +46,9 @@ pub enum Fault {
         /// The whole key.
         key: Vec<u8>,
     },
+    /// The cluster is at a format level that this program does not know.
+    #[error("the cluster is at format level {0}, and this program knows {known}: install a newer one", known = FormatLevel::KNOWN)]
+    UnknownFormat(FormatLevel),
     /// A row refers to one that is not there.
     #[error("{0} is missing")]
     Missing(String),

@@ -151,9 +151,10 @@ fn node_code(why: &NodeRejected) -> Code {
         | NodeRejected::NoSuchRegion(_) => Code::NotFound,
         NodeRejected::NameTaken { .. } => Code::AlreadyExists,
         NodeRejected::TooMany | NodeRejected::TooManyShards(_) => Code::ResourceExhausted,
-        NodeRejected::NotFounded | NodeRejected::Removed(_) | NodeRejected::Restarted(_) => {
-            Code::FailedPrecondition
-        }
+        NodeRejected::NotFounded
+        | NodeRejected::Removed(_)
+        | NodeRejected::Restarted(_)
+        | NodeRejected::FormatLevel { .. } => Code::FailedPrecondition,
     }
 }
 

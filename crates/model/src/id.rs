@@ -35,6 +35,11 @@ number! {
     Boot(u64)
 }
 number! {
+    /// What nodes write in logs, rows and calls to each other. The whole cluster has one level, and
+    /// rises by one when each of its nodes knows the next.
+    FormatLevel(u32)
+}
+number! {
     /// One life of a topic or subscription. A re-created name is a new incarnation; never reused.
     Incarnation(u64)
 }
@@ -54,6 +59,19 @@ number! {
     /// A Raft term.
     Term(u64)
 }
+impl FormatLevel {
+    /// The level of a cluster that was never raised.
+    pub const FIRST: FormatLevel = FormatLevel(1);
+    /// The highest that this program reads and writes.
+    pub const KNOWN: FormatLevel = FormatLevel(1);
+
+    /// The one after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        FormatLevel(self.0 + 1)
+    }
+}
+
 /// One open pull of one client: the node that holds the client's connection, and a number that it
 /// never uses again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

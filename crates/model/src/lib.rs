@@ -15,8 +15,8 @@ pub mod time;
 
 pub use ack_id::AckId;
 pub use id::{
-    Boot, ClientId, Epoch, Generation, GroupId, Incarnation, KeyHash, MessageId, NodeId,
-    RegistryNumber, SessionId, ShardNumber, Term,
+    Boot, ClientId, Epoch, FormatLevel, Generation, GroupId, Incarnation, KeyHash, MessageId,
+    NodeId, RegistryNumber, SessionId, ShardNumber, Term,
 };
 pub use name::{ProjectId, SubscriptionName, TopicName};
 pub use region::{InvalidPlaceName, NodeName, RegionName, SurvivalGoal, ZoneName};

@@ -7,7 +7,7 @@ use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, Found, Founded, NodeState};
 use engine::table::run::referred_payload;
-use model::{GroupId, NodeId};
+use model::{FormatLevel, GroupId, NodeId};
 use store::{Digest, Store};
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -337,6 +337,7 @@ async fn open_alone(groups: &Groups, store: &Store) -> Result<Core, StartError> 
     if control.caught_up().await.is_none() {
         return Err(control.until_stopped().await.into());
     }
+    check_format(&control)?;
     check_held(groups, &control).await?;
     Ok(control)
 }
@@ -352,7 +353,17 @@ async fn open_among(groups: &Groups, store: &Store) -> Result<Core, StartError> 
     if is_empty && groups.node() == FIRST_NODE {
         return Err(StartError::NotFounded);
     }
-    Ok(groups.open(GroupId::Control).await?)
+    let control = groups.open(GroupId::Control).await?;
+    check_format(&control)?;
+    Ok(control)
+}
+
+/// Whether this program knows what the cluster writes, as far as this disk says.
+fn check_format(control: &Core) -> Result<(), Fault> {
+    match control::read::format_level(control.view())? {
+        level if level > FormatLevel::KNOWN => Err(Fault::UnknownFormat(level)),
+        _ => Ok(()),
+    }
 }
 
 /// Opens every replica that the disk holds, and answers the control group's if it is among them.

@@ -29,6 +29,7 @@ pub fn apply(overlay: &mut Overlay<'_>, command: &Command, at: At) -> Result<Out
         Command::DetachSubscription(command) => command.apply(overlay, at),
         Command::Awake(command) => command.apply(overlay),
         Command::Asleep(command) => command.apply(overlay),
+        Command::RaiseFormat(command) => command.apply(overlay),
     };
     match applied {
         Ok(outcome) => {

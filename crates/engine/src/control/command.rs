@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AddShards, Asleep, Awake, CreateSubscription, CreateTopic, DeleteSubscription, DeleteTopic,
-    DetachSubscription, Found, Founded, NewNode, Place, Rejected, SetNodeState, Subscription,
-    Topic, UpdateNode, UpdateSubscription, UpdateTopic,
+    DetachSubscription, Found, Founded, NewNode, Place, RaiseFormat, Rejected, SetNodeState,
+    Subscription, Topic, UpdateNode, UpdateSubscription, UpdateTopic,
 };
 use crate::shard;
 
@@ -46,6 +46,8 @@ pub enum Command {
     Awake(Awake),
     /// Says that a node has none any more.
     Asleep(Asleep),
+    /// Raises the format level.
+    RaiseFormat(RaiseFormat),
 }
 
 impl Command {
@@ -60,7 +62,8 @@ impl Command {
             | Command::Founded(_)
             | Command::AddShards(_)
             | Command::Awake(_)
-            | Command::Asleep(_) => Change::None,
+            | Command::Asleep(_)
+            | Command::RaiseFormat(_) => Change::None,
             Command::CreateTopic(_)
             | Command::UpdateTopic(_)
             | Command::CreateSubscription(_)

@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 use model::{Incarnation, ProjectId, SubscriptionName, TopicName};
 use thiserror::Error;
 
-pub use cluster::{cluster, node, nodes, placement, placements, present_regions, region, regions};
+pub use cluster::{
+    cluster, format_level, node, nodes, placement, placements, present_regions, region, regions,
+};
 pub use describe::{
     NodeDescription, RegionDescription, ShardDescription, Survives, describe_nodes,
     describe_regions, describe_shards,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::Fault;
 use engine::control::read::Seen;
 use engine::control::{Cluster, Command, Reply, read};
-use model::{Boot, NodeId};
+use model::{Boot, FormatLevel, NodeId};
 use store::StateView;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -192,6 +192,7 @@ impl ControlClient {
         let renewal = Renewal {
             node: self.node,
             boot,
+            knows: FormatLevel::KNOWN,
             complete,
             led,
         };

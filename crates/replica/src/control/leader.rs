@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, NodeState, read};
+use model::Timestamp;
 use model::limits::PROPOSAL_REQUESTS_MAX;
-use model::{NodeId, Timestamp};
 use tokio::sync::mpsc;
 use tracing::info;
 
@@ -261,12 +261,12 @@ impl<'s> Leader<'s> {
         if self.around.core.read().await.is_err() {
             return Ok(Err(Unavailable::NOT_DONE));
         }
-        let granting = match self.is_member(renewal.node)? {
+        let granting = match self.may_ask(&renewal)? {
             true => self.grants.renew(&renewal, self.now()),
             false => Renewing::Answer(Granting::NotNow),
         };
         let (node, boot) = (renewal.node, renewal.boot);
-        self.planning.hear(renewal.node, renewal.led);
+        self.planning.hear(node, renewal.knows, renewal.led);
         let granting = match granting {
             Renewing::Answer(granting) => granting,
             Renewing::Wake => {
@@ -280,9 +280,12 @@ impl<'s> Leader<'s> {
         Ok(Ok(Answer::Renewed(Renewed { granting, settled })))
     }
 
-    fn is_member(&self, node: NodeId) -> Result<bool, Fault> {
-        let node = read::node(self.around.core.view(), node)?;
-        Ok(node.is_some_and(|node| node.state != NodeState::Removed))
+    /// Whether a node may have a lease at all: a member, which knows what the cluster writes.
+    fn may_ask(&self, renewal: &Renewal) -> Result<bool, Fault> {
+        let view = self.around.core.view();
+        let node = read::node(view, renewal.node)?;
+        let is_member = node.is_some_and(|node| node.state != NodeState::Removed);
+        Ok(is_member && renewal.knows >= read::format_level(view)?)
     }
 
     /// Proposes that nodes are asleep whose lease has run out.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::control::{Command, NewNode, Reply};
-use model::{InvalidPlaceName, NodeId, NodeName, RegionName, ZoneName};
+use engine::control::{Command, NewNode, Reply, read};
+use model::{FormatLevel, InvalidPlaceName, NodeId, NodeName, RegionName, ZoneName};
 use proto::cluster::membership_client::MembershipClient;
 use proto::cluster::membership_server::{Membership, MembershipServer};
 use proto::cluster::{JoinReply, JoinRequest};
@@ -78,6 +78,7 @@ async fn ask(
         client_address: node.client_address.clone(),
         token: node.join.to_vec().into(),
         protocol: PROTOCOL,
+        format_level: FormatLevel::KNOWN.0,
     });
     request.set_timeout(ANSWER_MAX);
     match client.join(request).await {
@@ -114,7 +115,11 @@ impl ControlClient {
 #[tonic::async_trait]
 impl Membership for Service {
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinReply>, Status> {
-        let node = new_node(request.into_inner())?;
+        let request = request.into_inner();
+        let present = read::format_level(self.control.view());
+        let present = present.map_err(|fault| Status::unavailable(fault.to_string()))?;
+        check_format(FormatLevel(request.format_level), present)?;
+        let node = new_node(request)?;
         let joined = self.control.propose(Command::Join(node)).await;
         match joined.map_err(|why| Status::unavailable(why.to_string()))? {
             Reply::Joined(node) => Ok(Response::new(JoinReply {
@@ -124,6 +129,17 @@ impl Membership for Service {
             Reply::Rejected(why) => Err(Status::failed_precondition(why.to_string())),
             other => unreachable!("a join was answered with {other:?}"),
         }
+    }
+}
+
+/// A node must be able to read what the others write. One that does not say knows the first level.
+fn check_format(knows: FormatLevel, present: FormatLevel) -> Result<(), Status> {
+    match knows.max(FormatLevel::FIRST) >= present {
+        true => Ok(()),
+        false => Err(Status::failed_precondition(format!(
+            "the node knows format level {knows}, and the cluster is at {present}: install a newer \
+             version"
+        ))),
     }
 }
 
@@ -144,4 +160,20 @@ fn new_node(request: JoinRequest) -> Result<NewNode, Status> {
         client_address: request.client_address,
         join: token.map_err(|_| Status::invalid_argument("token must have 16 bytes"))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_knows_less_than_the_cluster_is_not_let_in() {
+        let present = FormatLevel(3);
+        let refused = check_format(FormatLevel(2), present).expect_err("it is too old");
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert!(refused.message().contains("at 3"), "{refused}");
+        for knows in [3, 4] {
+            assert!(check_format(FormatLevel(knows), present).is_ok());
+        }
+    }
 }

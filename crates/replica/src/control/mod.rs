@@ -8,10 +8,12 @@
 //! - `planning`: where groups should live, proposed again and again.
 //! - `reports`: what the leader hears from the nodes.
 //! - `asker`: who wants a command in the log.
+//! - `formats`: which format levels the nodes know.
 //! - `grants`: which nodes have a catalogue lease.
 
 mod asker;
 mod client;
+mod formats;
 mod grants;
 mod leader;
 mod membership;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Proposal};
-use engine::control::{Health, Node, NodeState, plan, read};
-use model::{NodeId, Timestamp};
+use engine::control::{self, Health, Node, NodeState, RaiseFormat, plan, read};
+use model::{FormatLevel, NodeId, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
+use super::formats::Formats;
 use super::reports::{Reports, Survey};
 use super::request::Led;
 use crate::raft::{Core, Pending};
@@ -19,6 +20,7 @@ const PLAN_EVERY: Duration = Duration::from_millis(200);
 /// What one leadership knows and proposes of the places of groups.
 pub(super) struct Planning {
     reports: Reports,
+    formats: Formats,
     /// A node that is silent for so long is replaced.
     replace_after: Duration,
     next: Instant,
@@ -30,14 +32,16 @@ impl Planning {
     pub(super) fn new(replace_after: Duration) -> Self {
         Planning {
             reports: Reports::new(),
+            formats: Formats::default(),
             replace_after,
             next: Instant::now(),
             proposed: None,
         }
     }
 
-    /// A node tells what it leads.
-    pub(super) fn hear(&mut self, node: NodeId, led: Vec<Led>) {
+    /// A node tells which format level it knows, and what it leads.
+    pub(super) fn hear(&mut self, node: NodeId, knows: FormatLevel, led: Vec<Led>) {
+        self.formats.hear(node, knows);
         self.reports.hear(node, led);
     }
 
@@ -75,13 +79,23 @@ impl Planning {
             lost: self.lost(core)?,
             voters: self.reports.voters(),
         };
-        let commands: Vec<_> = plan(core.view(), &health)?
-            .into_iter()
-            .map(Command::Control)
-            .collect();
+        let mut commands = plan(core.view(), &health)?;
+        commands.extend(self.raise(core)?.map(control::Command::RaiseFormat));
+        let commands: Vec<_> = commands.into_iter().map(Command::Control).collect();
         if !commands.is_empty() {
             self.proposed = Some(core.propose(None, Proposal { at, commands }).await);
         }
         Ok(())
+    }
+
+    /// The rise of the format level, if it is time.
+    fn raise(&self, core: &Core) -> Result<Option<RaiseFormat>, Fault> {
+        let present = read::format_level(core.view())?;
+        let nodes = read::nodes(core.view())?.into_iter();
+        let members = nodes.filter(|node| node.state != NodeState::Removed);
+        let next = self.formats.next(present, members.map(|node| node.id));
+        // This node has told itself as well; but what it does not know it must not propose.
+        let next = next.filter(|next| *next <= FormatLevel::KNOWN);
+        Ok(next.map(|to| RaiseFormat { to }))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::control::{Command, Reply};
 use model::limits::CONTROL_WAITING_REQUESTS_MAX;
-use model::{Boot, GroupId, NodeId, Term};
+use model::{Boot, FormatLevel, GroupId, NodeId, Term};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -39,6 +39,8 @@ pub(super) struct Renewal {
     pub(super) node: NodeId,
     /// Which life of the node it is: a lease ends with its process.
     pub(super) boot: Boot,
+    /// The highest format level that it knows.
+    pub(super) knows: FormatLevel,
     /// Up to which entry it is complete.
     pub(super) complete: u64,
     /// Who votes in the groups that it leads.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use model::{GroupId, NodeId, RegionName};
+use model::{FormatLevel, GroupId, NodeId, RegionName};
 
 use crate::Fault;
 use crate::control::table::NameKey;
 use crate::control::table::cluster::{Cluster, ClusterKey};
+use crate::control::table::format::{Format, FormatKey};
 use crate::control::table::node::NodeKey;
 use crate::control::table::placement::PlacementKey;
 use crate::control::{Node, Placement, Region};
@@ -18,6 +19,15 @@ use crate::kv::{View, ViewExt};
 /// [`Fault`] when the state can't be read.
 pub fn cluster(view: &dyn View) -> Result<Option<Cluster>, Fault> {
     view.row(&ClusterKey)
+}
+
+/// What all nodes of the cluster know to read and write.
+///
+/// # Errors
+/// [`Fault`] when the state can't be read.
+pub fn format_level(view: &dyn View) -> Result<FormatLevel, Fault> {
+    let format = view.row::<Format>(&FormatKey)?;
+    Ok(format.map_or(FormatLevel::FIRST, |format| format.level))
 }
 
 /// The node of an id, which may be removed.

@@ -1,7 +1,7 @@
 //! Why a command about nodes and their groups was refused.
 
 use model::limits::{NODES_MAX, SHARDS_PER_REGION_MAX};
-use model::{GroupId, NodeId, NodeName, RegionName};
+use model::{FormatLevel, GroupId, NodeId, NodeName, RegionName};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -21,6 +21,14 @@ pub enum NodeRejected {
     /// A later life of the node is known.
     #[error("node {0} has started again since")]
     Restarted(NodeId),
+    /// The format level rises one by one.
+    #[error("the format level is {present}, and does not become {to}")]
+    FormatLevel {
+        /// The cluster's.
+        present: FormatLevel,
+        /// What was asked for.
+        to: FormatLevel,
+    },
     /// Two nodes can't have one name.
     #[error(
         "node {node} is called \"{name}\" already; choose another name, or, if its disk is gone, \

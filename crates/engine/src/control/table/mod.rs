@@ -1,12 +1,14 @@
 //! The rows of the control group. Their tables are numbered from 64; see [`crate::table`].
 //!
 //! In sort order: [`cluster`], [`topic`], [`subscription`], [`topic_subscription`], [`project`],
-//! [`region`], [`node`], [`placement`], [`awake_node`], [`changes`].
+//! [`region`], [`node`], [`placement`], [`awake_node`], [`changes`],
+//! [`format`].
 //! Keys with names differ in length, so [`crate::kv::View::floor`] is of no use here.
 
 pub mod awake_node;
 pub mod changes;
 pub mod cluster;
+pub mod format;
 pub mod node;
 pub mod placement;
 pub mod project;

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use model::limits::{NODES_MAX, SHARDS_PER_REGION_MAX};
 use model::{
-    ClusterSecret, GroupId, NodeId, NodeName, RegionName, RegistryNumber, ShardNumber,
+    ClusterSecret, FormatLevel, GroupId, NodeId, NodeName, RegionName, RegistryNumber, ShardNumber,
     SurvivalGoal, ZoneName,
 };
 
 use super::{Catalogue, command};
+use crate::control::table::format::{Format, FormatKey};
 use crate::control::*;
+use crate::kv::Overlay;
 
 fn region(name: &str) -> RegionName {
     RegionName::parse(name).unwrap()
@@ -418,4 +420,35 @@ fn commands_and_rows_round_trip() {
         commands: commands.collect(),
     };
     assert_eq!(command::Proposal::decode(&proposal.encode()), Ok(proposal));
+}
+
+#[test]
+fn the_format_level_rises_one_by_one_and_not_beyond_what_is_known() {
+    let mut catalogue = founded();
+    let first = FormatLevel::FIRST;
+    assert_eq!(read::format_level(&catalogue.view), Ok(first));
+    for to in [first, FormatLevel(first.0 + 2)] {
+        let present = first;
+        let why = refused(NodeRejected::FormatLevel { present, to });
+        let command = Command::RaiseFormat(RaiseFormat { to });
+        assert_eq!(catalogue.reply(command), why);
+    }
+    let beyond = FormatLevel::KNOWN.next();
+    let mut overlay = Overlay::new(&catalogue.view);
+    overlay.put(
+        &FormatKey,
+        &Format {
+            level: FormatLevel::KNOWN,
+        },
+    );
+    let writes = overlay.into_writes();
+    catalogue.view.commit(writes);
+    let mut overlay = Overlay::new(&catalogue.view);
+    let command = Command::RaiseFormat(RaiseFormat { to: beyond });
+    let at = At {
+        index: 9,
+        position: 0,
+    };
+    let stopped = apply(&mut overlay, &command, at);
+    assert_eq!(stopped, Err(crate::Fault::UnknownFormat(beyond)));
 }

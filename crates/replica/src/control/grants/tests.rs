@@ -1,3 +1,5 @@
+use model::FormatLevel;
+
 use super::*;
 
 const A: NodeId = NodeId(1);
@@ -16,6 +18,7 @@ fn renewal(node: NodeId, complete: u64) -> Renewal {
     Renewal {
         node,
         boot,
+        knows: FormatLevel::KNOWN,
         complete,
         led,
     }
