@@ -19,6 +19,9 @@ pub struct Settings {
     pub within: Timing,
     /// The timing of groups whose voters are in several regions, or not known yet.
     pub across: Timing,
+    /// Whether groups that are to survive a region have the timing of several from their first day,
+    /// since a group keeps its timing until the node starts again.
+    pub spreads: bool,
     /// How often the log is cut behind what is flushed. It lags by two such spans.
     pub cut_log_every: Duration,
     /// Entries that a leader keeps in its log for a replica that lags. One that lags more gets a
@@ -53,11 +56,23 @@ impl Settings {
         }
     }
 
+    /// The settings of a node of a cluster that is or will be in several regions, with such a round
+    /// trip at most between any two of them.
+    #[must_use]
+    pub fn of_distant_regions(node: NodeId, round_trip: Duration) -> Self {
+        Settings {
+            across: Timing::over(round_trip),
+            spreads: true,
+            ..Settings::of_zone(node)
+        }
+    }
+
     fn with(node: NodeId, timing: Timing) -> Self {
         Settings {
             node,
             within: timing,
             across: timing,
+            spreads: false,
             cut_log_every: Duration::from_secs(5),
             lag_max: 20_000,
             drain_max: Duration::from_secs(5),

@@ -7,7 +7,7 @@ use model::{NodeName, RegionName, ZoneName};
 use super::Config;
 
 /// Every key, as a path from the top of the file. A test compares it with [`Config`].
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "node",
     "region",
     "zone",
@@ -18,6 +18,7 @@ const KEYS: [&str; 18] = [
     "peer_advertise",
     "admin_listen",
     "replace_after_s",
+    "region_round_trip_ms",
     "join",
     "insecure",
     "tls",
@@ -30,6 +31,9 @@ const KEYS: [&str; 18] = [
 
 /// A control group that has lost its leader hears of nobody for a few seconds.
 const REPLACE_AFTER_S_MIN: u32 = 10;
+
+/// Twice around the Earth in glass takes less.
+const ROUND_TRIP_MS_MAX: u32 = 2_000;
 
 /// So like must two keys be that one is taken for a slip of the other: 1 is the same.
 const LIKENESS_MIN: f64 = 0.8;
@@ -71,6 +75,14 @@ pub(super) fn values(config: &Config) -> Result<(), String> {
     secured("peer_listen", config.peer_listen, insecure_peers)?;
     if let Some(admin_listen) = config.admin_listen {
         secured("admin_listen", admin_listen, insecure_peers)?;
+    }
+    if let Some(round_trip) = config.region_round_trip_ms
+        && round_trip > ROUND_TRIP_MS_MAX
+    {
+        return Err(format!(
+            "region_round_trip_ms {round_trip} is longer than {ROUND_TRIP_MS_MAX}: no two places on \
+             Earth are so far apart"
+        ));
     }
     if config.replace_after_s < REPLACE_AFTER_S_MIN {
         return Err(format!(

@@ -42,6 +42,10 @@ pub struct Config {
     /// Seconds after which a silent node is replaced by others that have room for what it had.
     #[serde(default = "replace_after")]
     pub replace_after_s: u32,
+    /// Milliseconds of the longest round trip between two regions of the cluster: elections are timed
+    /// by it. To be set, alike on all nodes, where the cluster is in several regions or will be;
+    /// beyond 80 it must be. By default what is emulated, if anything is.
+    pub region_round_trip_ms: Option<u32>,
     /// Nodes of the cluster to join: `host:port` of their `peer_listen`. Used only while the data
     /// folder is empty.
     #[serde(default)]
@@ -137,6 +141,8 @@ impl Config {
         let advertised =
             |said: Option<String>, listen: SocketAddr| said.unwrap_or_else(|| listen.to_string());
         let emulated = u64::from(self.emulate.wan_round_trip_ms);
+        let round_trip = self.region_round_trip_ms.map(u64::from);
+        let round_trip = round_trip.or((emulated > 0).then_some(emulated));
         Settings {
             data_dir: self.data_dir,
             listen: self.listen,
@@ -153,6 +159,7 @@ impl Config {
                 peer_listen: self.peer_listen,
                 join: self.join,
                 wan_one_way: Duration::from_millis(emulated) / 2,
+                region_round_trip: round_trip.map(Duration::from_millis),
                 tls: self.tls,
             }),
             ..Settings::default()
@@ -180,6 +187,24 @@ mod tests {
         let member = config.settings().member.expect("a file makes a member");
         assert_eq!(member.peer_address, "127.0.0.1:8086");
         assert_eq!(member.client_address, "127.0.0.1:8085");
+    }
+
+    #[test]
+    fn the_round_trip_between_regions_is_what_is_said_or_else_what_is_emulated() {
+        let round_trip = |more: &str, below: &str| {
+            let config = Config::parse(&format!("{more}\n{WHOLE}\n{below}")).unwrap();
+            config.settings().member.unwrap().region_round_trip
+        };
+        let emulated = "[emulate]\nwan_round_trip_ms = 150";
+        assert_eq!(round_trip("", ""), None);
+        assert_eq!(round_trip("", emulated), Some(Duration::from_millis(150)));
+        let said = "region_round_trip_ms = 230";
+        assert_eq!(round_trip(said, emulated), Some(Duration::from_millis(230)));
+        let wrong = Config::parse(&format!("region_round_trip_ms = 60000\n{WHOLE}")).unwrap_err();
+        assert!(
+            wrong.starts_with("region_round_trip_ms 60000 is longer"),
+            "{wrong}"
+        );
     }
 
     #[test]

@@ -295,9 +295,12 @@ fn store_settings(settings: &Settings, start: Start) -> store::Settings {
 
 /// A node alone need not look out for others, so its groups tick slowly.
 fn replica_settings(settings: &Settings, node: NodeId) -> replica::Settings {
-    let of_class = match settings.member {
+    let of_class = match &settings.member {
         None => replica::Settings::alone(node),
-        Some(_) => replica::Settings::of_regions(node),
+        Some(member) => match member.region_round_trip {
+            Some(round_trip) => replica::Settings::of_distant_regions(node, round_trip),
+            None => replica::Settings::of_regions(node),
+        },
     };
     replica::Settings {
         cut_log_every: settings.upkeep.cut_logs_every,

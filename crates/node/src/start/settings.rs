@@ -71,6 +71,8 @@ pub struct Member {
     pub join: Vec<String>,
     /// The delay of every byte to and from nodes of other regions, for demonstrations.
     pub wan_one_way: Duration,
+    /// The longest round trip between two regions of the cluster, where it is known.
+    pub region_round_trip: Option<Duration>,
     /// How it proves to other nodes who it is.
     pub tls: Option<Tls>,
 }

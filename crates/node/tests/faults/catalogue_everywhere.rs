@@ -27,6 +27,9 @@ const ROUNDS_VARIABLE: &str = "ORDERLY_CATALOGUE_ROUNDS";
 const PAUSED_EVERY: usize = 6;
 /// Longer than an election, shorter than a catalogue lease.
 const PAUSE: Duration = Duration::from_secs(3);
+/// A round between regions that are far apart takes about forty round trips, and an election as
+/// long as twenty.
+const FAR_ROUND_MAX: Duration = Duration::from_secs(40);
 /// No call waits longer, whatever happens to a region.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
@@ -229,5 +232,24 @@ async fn a_change_through_one_region_is_there_in_all() {
             }
         };
         tokio::join!(pause, round(number, regions));
+    }
+}
+
+/// Farther apart than any two regions on Earth, so that what is timed by the distance must be timed
+/// by this one: heartbeats that are not answered before the next depose every leader.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn regions_may_be_far_apart() {
+    let cluster = Cluster::of_regions_apart(400).await;
+    let clients: Vec<Client> = cluster
+        .endpoints()
+        .iter()
+        .map(|it| Client::new(it))
+        .collect();
+    for number in 0..3 {
+        let regions = [0, 1, 2].map(|place| &clients[(number + place) % clients.len()]);
+        let began = Instant::now();
+        round(number, regions).await;
+        let took = began.elapsed();
+        assert!(took < FAR_ROUND_MAX, "round {number}: {took:?}");
     }
 }

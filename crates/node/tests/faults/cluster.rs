@@ -34,10 +34,15 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Three regions of one node each, ready. The nodes' numbers count from zero.
     pub(crate) async fn of_regions() -> Self {
-        Cluster::start(|number| REGIONS[number].to_owned(), 3).await
+        Cluster::of_regions_apart(wan_round_trip_ms()).await
     }
 
-    async fn start(region: impl Fn(usize) -> String, nodes: usize) -> Self {
+    /// The same, with such a round trip between the regions.
+    pub(crate) async fn of_regions_apart(round_trip_ms: u32) -> Self {
+        Cluster::start(|number| REGIONS[number].to_owned(), 3, round_trip_ms).await
+    }
+
+    async fn start(region: impl Fn(usize) -> String, nodes: usize, round_trip_ms: u32) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a temporary folder");
         let place = |number| Place {
@@ -55,7 +60,7 @@ impl Cluster {
             _turn: turn,
         };
         for member in &cluster.members {
-            member.configure(&peers, wan_round_trip_ms());
+            member.configure(&peers, round_trip_ms);
         }
         cluster.members[0].found();
         for member in &mut cluster.members {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use engine::Fault;
 use engine::control::read;
 use futures::future::{join_all, select_all};
-use model::{GroupId, NodeId};
+use model::{GroupId, NodeId, SurvivalGoal};
 use store::Store;
 use tokio::sync::{Mutex, watch};
 
@@ -121,6 +121,9 @@ impl Groups {
         let Some(placement) = read::placement(&catalogue, group)? else {
             return Ok(settings.across);
         };
+        if settings.spreads && placement.goal == SurvivalGoal::Region {
+            return Ok(settings.across);
+        }
         let mut regions = BTreeSet::new();
         for voter in placement.voters {
             regions.insert(read::node(&catalogue, voter)?.map(|node| node.region));

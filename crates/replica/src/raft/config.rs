@@ -49,6 +49,27 @@ impl Timing {
     };
 }
 
+/// Up to such a round trip the timing of regions is [`Timing::REGION`].
+const ROUND_TRIP_REGION: Duration = Duration::from_millis(80);
+
+impl Timing {
+    /// For voters over regions, where the longest round trip between two of them is so long.
+    ///
+    /// A heartbeat that was not answered before the next one is due counts as lost, so that it
+    /// comes less often than answers do; and three of them must be lost before anyone campaigns.
+    #[must_use]
+    pub fn over(round_trip: Duration) -> Timing {
+        let longer = round_trip.saturating_sub(ROUND_TRIP_REGION);
+        let heartbeat = Timing::REGION.heartbeat + longer;
+        let election_min = Timing::REGION.election_min + longer * 3;
+        Timing {
+            heartbeat,
+            election_min,
+            election_max: election_min * 2,
+        }
+    }
+}
+
 /// openraft's settings for one group.
 ///
 /// # Panics
@@ -82,4 +103,26 @@ pub(super) fn config(group: GroupId, timing: Timing) -> Arc<Config> {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heartbeats_are_answered_before_the_next_however_far_the_regions_are() {
+        assert_eq!(Timing::over(Duration::from_millis(20)), Timing::REGION);
+        assert_eq!(Timing::over(ROUND_TRIP_REGION), Timing::REGION);
+        for millis in [81, 150, 300, 1_000] {
+            let round_trip = Duration::from_millis(millis);
+            let timing = Timing::over(round_trip);
+            assert!(timing.heartbeat > round_trip, "{timing:?}");
+            assert!(
+                timing.election_min >= timing.heartbeat * 5 / 2,
+                "{timing:?}"
+            );
+            assert!(timing.election_max >= timing.election_min * 2, "{timing:?}");
+            config(GroupId::Control, timing);
+        }
+    }
 }
