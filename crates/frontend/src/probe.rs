@@ -1,19 +1,27 @@
-//! What load balancers and operators ask over HTTP/1.1: `/livez`, `/readyz` and `/readyz/{check}`.
+//! What load balancers and operators ask over HTTP/1.1: `/livez`, `/readyz`, `/readyz/{check}` and
+//! `/metrics`.
 
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use replica::health::{Check, Health};
+use replica::metrics::Metrics;
+
+use crate::metrics::{self, Watch};
 
 /// The page that tools wait for which start an emulator, and the probes.
-pub(crate) fn pages(health: Health) -> Router {
+pub(crate) fn pages(health: Health, metrics: Metrics) -> Router {
+    let watched = Router::new()
+        .route("/metrics", get(metrics::page))
+        .with_state(Watch::new(metrics));
     Router::new()
         .route("/", get(|| async { "Ok" }))
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/readyz/{check}", get(one))
         .with_state(health)
+        .merge(watched)
 }
 
 /// All that must be well, one line each.

@@ -6,6 +6,7 @@ use proto::pubsub::publisher_server::PublisherServer;
 use proto::pubsub::schema_service_server::SchemaServiceServer;
 use proto::pubsub::subscriber_server::SubscriberServer;
 use replica::health::Health;
+use replica::metrics::Metrics;
 use replica::network::Listener;
 use router::Router;
 use thiserror::Error;
@@ -45,10 +46,11 @@ pub enum ServeError {
 pub async fn serve(
     router: Router,
     health: Health,
+    metrics: Metrics,
     listener: Listener,
     mut shutdown: Shutdown,
 ) -> Result<(), ServeError> {
-    let routes = routes(router, health, shutdown.clone()).await?;
+    let routes = routes(router, health, metrics, shutdown.clone()).await?;
     Server::builder()
         .accept_http1(true)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -63,7 +65,12 @@ pub async fn serve(
 }
 
 /// All services, and the pages beside them.
-async fn routes(router: Router, node: Health, shutdown: Shutdown) -> Result<Routes, ServeError> {
+async fn routes(
+    router: Router,
+    node: Health,
+    metrics: Metrics,
+    shutdown: Shutdown,
+) -> Result<Routes, ServeError> {
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(proto::FILE_DESCRIPTOR_SET)
@@ -77,7 +84,7 @@ async fn routes(router: Router, node: Health, shutdown: Shutdown) -> Result<Rout
     let subscriber = SubscriberServer::new(SubscriberService::new(router, shutdown))
         .max_decoding_message_size(GRPC_REQUEST_BYTES_MAX)
         .accept_compressed(CompressionEncoding::Gzip);
-    let mut routes = Routes::from(pages(node));
+    let mut routes = Routes::from(pages(node, metrics));
     routes = routes
         .add_service(publisher)
         .add_service(subscriber)

@@ -129,6 +129,14 @@ pub const SHARD_HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const SHARD_HELD_REQUESTS_MAX: usize = 16_384;
 /// Publishes of one key that so wait: one hot key must leave room to the others.
 pub const KEY_HELD_REQUESTS_MAX: usize = 1_000;
+/// Subscriptions whose backlogs are among the metrics, the first by name: each is two series, and a
+/// look at every shard that the node leads.
+pub const METRIC_SUBSCRIPTIONS_MAX: usize = 1_000;
+/// Publish requests that are looked at for one subscription in one shard; beyond, its metrics say
+/// "at least".
+pub const METRIC_RUNS_PER_BACKLOG_MAX: usize = 20_000;
+/// The same for all of them together: a look takes a second at most, on a thread of its own.
+pub const METRIC_RUNS_MAX: usize = 200_000;
 /// Requests waiting in one shard; beyond, the sender waits.
 pub const SHARD_WAITING_REQUESTS_MAX: usize = 65_536;
 

@@ -7,6 +7,7 @@
 //! - `groups`: the groups that have a replica here, and how other nodes reach them.
 //! - `members`: who belongs to which group: what the catalogue wants becomes so.
 //! - [`health`]: whether this node can serve.
+//! - [`metrics`]: what is worth watching of it.
 //! - [`peer`]: the other nodes: how they are reached, and how their calls are answered.
 //! - [`network`]: the seam below which two networks differ.
 //! - `raft`: the one room that names openraft.
@@ -24,6 +25,7 @@ pub mod control;
 mod groups;
 pub mod health;
 mod members;
+pub mod metrics;
 pub mod network;
 pub mod peer;
 mod raft;

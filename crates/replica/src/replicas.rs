@@ -21,6 +21,7 @@ use crate::control::{ControlClient, leader};
 use crate::groups::{Groups, RaftService};
 use crate::health::Health;
 use crate::members;
+use crate::metrics::Metrics;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
 use crate::registry::RegistryClient;
@@ -59,6 +60,7 @@ pub struct Replicas {
     shards: Shards,
     groups: Groups,
     health: Health,
+    metrics: Metrics,
     settings: Settings,
     store: Store,
     /// The work on shards and members.
@@ -153,6 +155,7 @@ impl Replicas {
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
         let (keeper, lease) = catalogue::lease(clock);
         let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
+        let metrics = Metrics::new(&groups, &control, &lease, &store, clock);
         let hosts = Hosts::new(Site {
             groups: groups.clone(),
             control: control.clone(),
@@ -160,6 +163,7 @@ impl Replicas {
             lease: lease.clone(),
             store: store.clone(),
             clock,
+            counts: metrics.counts(),
             forwards,
             stopping: work.ear(),
             shards: shards.clone(),
@@ -200,6 +204,7 @@ impl Replicas {
             shards,
             groups,
             health,
+            metrics,
             settings,
             store,
             work,
@@ -256,6 +261,12 @@ impl Replicas {
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// What is worth watching of this node.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// The control group.

@@ -8,6 +8,7 @@
 //! - [`state`], `flush`: what the state machines read and write, and how it gets to the disk.
 //! - [`checkpoint`]: a group's state on its way from one disk to another.
 //! - `payload_cache`: recent payloads.
+//! - `sync_times`: how long the disk takes.
 //! - `key`, `row`, `entry_row`: where each row stands, and what it looks like.
 //! - `health`, `start`: the first fault, and the first look.
 //! - `backend`: the seam, with RocksDB and the memory disk behind it.
@@ -33,6 +34,7 @@ pub mod settings;
 mod start;
 pub mod state;
 pub mod store;
+mod sync_times;
 mod threads;
 mod writer;
 
@@ -46,4 +48,5 @@ pub use level::DiskLevel;
 pub use settings::{DiskMarks, Limits, Settings, Start};
 pub use state::StateView;
 pub use store::Store;
+pub use sync_times::SyncTimes;
 pub use writer::Done;

@@ -21,6 +21,7 @@ use crate::row::Rows;
 use crate::settings::Settings;
 use crate::start;
 use crate::state::StateView;
+use crate::sync_times::SyncTimes;
 use crate::threads::Threads;
 use crate::writer::{Done, Turn};
 
@@ -282,6 +283,18 @@ impl Store {
     #[must_use]
     pub fn disk_level(&self) -> DiskLevel {
         self.core.disk_level()
+    }
+
+    /// Bytes that the disk can still take; `None` where that can't be found out.
+    #[must_use]
+    pub fn disk_free(&self) -> Option<u64> {
+        self.core.backend.space().ok().map(|space| space.free)
+    }
+
+    /// How long the disk took to make writes durable, since the store was opened.
+    #[must_use]
+    pub fn sync_times(&self) -> SyncTimes {
+        self.core.writer.clock.times()
     }
 
     /// Writes one batch of what waits, for a store with [`Pace::Driven`]. Others have nothing

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::GroupId;
 
@@ -14,6 +14,7 @@ use crate::fault::WriteFault;
 use crate::health::Health;
 use crate::key::{self, Column, Mark};
 use crate::settings::Limits;
+use crate::sync_times::SyncClock;
 
 /// Told once, when a write is on the disk (fsync included) or is known to have failed. Called on
 /// the writer's thread: it must not block.
@@ -44,6 +45,8 @@ pub(crate) struct Writer {
     changed: Condvar,
     /// The number of the last ticket that was written.
     written: AtomicU64,
+    /// How long batches take.
+    pub(crate) clock: SyncClock,
 }
 
 /// The place of a write in the order of all writes.
@@ -89,6 +92,7 @@ impl Writer {
             writing: Mutex::default(),
             changed: Condvar::new(),
             written: AtomicU64::new(0),
+            clock: SyncClock::default(),
         }
     }
 
@@ -173,7 +177,9 @@ impl Writer {
                 true => Durability::Logged,
                 false => Durability::Synced,
             };
+            let begin = Instant::now();
             let written = self.backend.write(batch, durability);
+            self.clock.add(begin.elapsed());
             written.map_err(|error| self.health.fail(&error))
         });
         if let (Ok(()), Some((ticket, _))) = (&outcome, jobs.last()) {

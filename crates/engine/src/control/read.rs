@@ -136,13 +136,28 @@ pub fn attachments(view: &dyn View, topic: Incarnation) -> Result<Vec<Attach>, F
 /// # Errors
 /// [`Fault`] when the state can't be read.
 pub fn all_attachments(view: &dyn View) -> Result<Vec<Attach>, Fault> {
+    let attached = attached_subscriptions(view);
+    attached.map(|row| Ok(row?.attach())).collect()
+}
+
+/// Every subscription that has a backlog, by name.
+pub fn attached_subscriptions(
+    view: &dyn View,
+) -> impl Iterator<Item = Result<Subscription, Fault>> {
     let (from, to) = NameKey::below("projects/");
-    let attached = |row: Result<(NameKey, Subscription), Fault>| match row {
+    let rows = view.rows::<Subscription>(&from, &to);
+    rows.filter_map(|row| match row {
         Ok((_, subscription)) if subscription.detached => None,
-        Ok((_, subscription)) => Some(Ok(subscription.attach())),
+        Ok((_, subscription)) => Some(Ok(subscription)),
         Err(fault) => Some(Err(fault)),
-    };
-    view.rows(&from, &to).filter_map(attached).collect()
+    })
+}
+
+/// Every topic, by name.
+pub fn all_topics(view: &dyn View) -> impl Iterator<Item = Result<Topic, Fault>> {
+    let (from, to) = NameKey::below("projects/");
+    let rows = view.rows::<Topic>(&from, &to);
+    rows.map(|row| row.map(|(_, topic)| topic))
 }
 
 /// The topics that are there: a shard must close any other that it knows.
@@ -150,9 +165,9 @@ pub fn all_attachments(view: &dyn View) -> Result<Vec<Attach>, Fault> {
 /// # Errors
 /// [`Fault`] when the state can't be read.
 pub fn open_topics(view: &dyn View) -> Result<BTreeSet<Incarnation>, Fault> {
-    let (from, to) = NameKey::below("projects/");
-    let topics = view.rows::<Topic>(&from, &to);
-    topics.map(|row| Ok(row?.1.incarnation)).collect()
+    all_topics(view)
+        .map(|topic| Ok(topic?.incarnation))
+        .collect()
 }
 
 /// The subscription of a name that an index has.

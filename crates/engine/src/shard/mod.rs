@@ -34,6 +34,7 @@ mod run_release;
 mod settlement;
 
 mod backlog;
+mod backlog_size;
 pub mod read;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ mod tests;
 
 pub use apply::{At, apply};
 pub use backlog::Backlog;
+pub use backlog_size::BacklogSize;
 pub use command::{
     AckOutcome, Acknowledge, Attach, CloseTopic, Command, Detach, Effect, Extend, Fail, FailCause,
     Failed, Grant, Granted, LaneRewind, LeaseOutcome, Opening, Outcome, Publish, Rejected, Reply,

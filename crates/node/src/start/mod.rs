@@ -221,6 +221,7 @@ impl Node {
         let mut serving = tokio::spawn(frontend::serve(
             self.router,
             health.clone(),
+            self.replicas.metrics().clone(),
             self.listener,
             shutdown,
         ));

@@ -6,6 +6,7 @@ mod command;
 mod command_line;
 mod crash;
 mod folder;
+mod metrics;
 #[path = "../node/mod.rs"]
 #[expect(dead_code, reason = "the cases use all of it")]
 mod node;

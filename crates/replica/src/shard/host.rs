@@ -11,6 +11,7 @@ use super::local::LocalShard;
 use super::shell::{End, Shell, Surroundings};
 use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
+use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Stopped};
 use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
@@ -27,6 +28,7 @@ pub(crate) struct Host {
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
+    pub(crate) counts: Counts,
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
     pub(crate) stopping: Stopping,
@@ -52,6 +54,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         registry: host.registry,
         store: host.store,
         clock: host.clock,
+        counts: host.counts,
         requests,
         forwards: host.forwards,
         serving,
@@ -69,6 +72,7 @@ async fn work(mut around: Surroundings) -> Result<(), Stopped> {
         last = Some(leading.term);
         let (shard, term) = (around.shard, leading.term);
         info!(%shard, %term, "leadership begins");
+        around.counts.leadership();
         let end = match Shell::new(&mut around, leading) {
             Ok(shell) => shell.run(&mut leadership).await,
             Err(fault) => End::Fault(fault),

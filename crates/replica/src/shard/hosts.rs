@@ -13,6 +13,7 @@ use super::shards::Shards;
 use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::groups::Groups;
+use crate::metrics::Counts;
 use crate::raft::{Core, Stopped};
 use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
@@ -30,6 +31,8 @@ pub(crate) struct Site {
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
+    /// What its leaders count.
+    pub(crate) counts: Counts,
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
     pub(crate) stopping: Stopping,
@@ -91,6 +94,7 @@ impl Hosts {
                     registry: self.site.registry.clone(),
                     store: self.site.store.clone(),
                     clock: self.site.clock,
+                    counts: self.site.counts.clone(),
                     forwards: self.site.forwards.clone(),
                     stopping: self.site.stopping.clone(),
                 });

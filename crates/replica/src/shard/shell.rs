@@ -25,6 +25,7 @@ use super::request::Request;
 use super::waiting::{Callers, Sessions};
 use crate::catalogue::{self, CatalogueLease};
 use crate::clock::Clock;
+use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Pending};
 use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
@@ -36,6 +37,7 @@ pub(super) struct Surroundings {
     pub(super) registry: RegistryClient,
     pub(super) store: Store,
     pub(super) clock: Clock,
+    pub(super) counts: Counts,
     /// The control group's state.
     pub(super) catalogue: StateView,
     /// Whether this node's copy of it may be relied on.
@@ -165,6 +167,7 @@ impl<'s> Shell<'s> {
                 self.leader.steps(now, self.around.core.view(), inputs)?
             };
             for output in outputs {
+                self.count(&output);
                 self.carry_out(output).await;
             }
             inputs = self.sessions.deserted();

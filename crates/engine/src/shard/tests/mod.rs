@@ -1,6 +1,7 @@
 //! One shard in memory, and what its commands do to it.
 
 mod acknowledge;
+mod backlog_size;
 mod cost;
 mod delivery;
 mod publish;

@@ -1,7 +1,7 @@
 //! What the leader decided, as it is carried out.
 
 use engine::command::{Command, Proposal};
-use engine::dispatch::{Output, ProposalId};
+use engine::dispatch::{AckReply, Output, ProposalId, PublishReply};
 use engine::shard;
 use futures::FutureExt;
 use model::Timestamp;
@@ -80,6 +80,23 @@ impl Shell<'_> {
                 });
             }
             Output::WakeAt(moment) => self.wake_at(moment),
+        }
+    }
+
+    /// For those who watch the node.
+    pub(super) fn count(&self, output: &Output) {
+        let counts = &self.around.counts;
+        match output {
+            Output::Published {
+                reply: PublishReply::Stored { .. },
+                ..
+            } => counts.published(),
+            Output::Acknowledged { replies, .. } => {
+                let done = |reply: &&AckReply| **reply == AckReply::Acknowledged;
+                counts.acknowledged(replies.iter().filter(done).count());
+            }
+            Output::Deliver { deliveries, .. } => counts.delivered(deliveries.len()),
+            _ => {}
         }
     }
 
