@@ -42,6 +42,7 @@ pub use control::{ControlClient, LookError};
 pub use network::Network;
 pub use peer::Peers;
 pub use raft::{Stopped, Timing};
+pub use registry::{Pins, RegistryClient};
 pub use replicas::{Replicas, StartError};
 pub use settings::Settings;
 pub use shard::{ShardClient, Shards};

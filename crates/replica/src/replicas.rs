@@ -275,6 +275,12 @@ impl Replicas {
         &self.control
     }
 
+    /// The registry groups, wherever they are led.
+    #[must_use]
+    pub fn registry(&self) -> &RegistryClient {
+        &self.registry
+    }
+
     /// The shards, wherever they are led.
     #[must_use]
     pub fn shards(&self) -> &Shards {

@@ -4,9 +4,11 @@
 //! loopback by default, and beyond it only with the certificates that nodes have for each other.
 //!
 //! - `nodes`: what the nodes do; how they come to rest, leave, and are replaced.
+//! - `keys`: where ordering keys are.
 //! - `regions`, `shards`: what is where, and what is lost with it; a region gets more shards.
 //! - `refusal`: why an operator is refused, as a gRPC status.
 
+mod keys;
 mod nodes;
 mod refusal;
 mod regions;
@@ -15,22 +17,25 @@ mod shards;
 use proto::admin::admin_server::{Admin, AdminServer};
 use proto::admin::{
     ActivateNodeRequest, AddShardsRequest, AddShardsResponse, DecommissionNodeRequest,
-    DrainNodeRequest, ListNodesRequest, ListNodesResponse, ListRegionsRequest, ListRegionsResponse,
-    ListShardsRequest, ListShardsResponse, Node, ReplaceNodeRequest,
+    DrainNodeRequest, ListKeysRequest, ListKeysResponse, ListNodesRequest, ListNodesResponse,
+    ListRegionsRequest, ListRegionsResponse, ListShardsRequest, ListShardsResponse,
+    LocateKeyRequest, LocateKeyResponse, Node, ReplaceNodeRequest,
 };
-use replica::ControlClient;
+use replica::{ControlClient, RegistryClient};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
 /// The service. Any node has it: what it reads and changes is the control group's.
 pub(crate) struct AdminService {
     control: ControlClient,
+    registry: RegistryClient,
 }
 
 impl AdminService {
-    /// The service of a node with this handle to the control group, to be served.
-    pub(crate) fn routes(control: ControlClient) -> Routes {
-        Routes::new(AdminServer::new(AdminService { control }))
+    /// The service of a node with these handles to the control and the registry groups, to be
+    /// served.
+    pub(crate) fn routes(control: ControlClient, registry: RegistryClient) -> Routes {
+        Routes::new(AdminServer::new(AdminService { control, registry }))
     }
 }
 
@@ -96,5 +101,23 @@ impl Admin for AdminService {
     ) -> Result<Response<AddShardsResponse>, Status> {
         let added = shards::add(&self.control, request.into_inner()).await?;
         Ok(Response::new(added))
+    }
+
+    async fn locate_key(
+        &self,
+        request: Request<LocateKeyRequest>,
+    ) -> Result<Response<LocateKeyResponse>, Status> {
+        let request = request.into_inner();
+        let located = keys::locate(&self.control, &self.registry, &request).await?;
+        Ok(Response::new(located))
+    }
+
+    async fn list_keys(
+        &self,
+        request: Request<ListKeysRequest>,
+    ) -> Result<Response<ListKeysResponse>, Status> {
+        let request = request.into_inner();
+        let listed = keys::list(&self.control, &self.registry, &request).await?;
+        Ok(Response::new(listed))
     }
 }

@@ -12,6 +12,9 @@ pub(super) enum Refusal {
     /// The request does not make sense.
     #[error("{0}")]
     Invalid(String),
+    /// There is no such topic.
+    #[error("topic \"{0}\" not found")]
+    NoSuchTopic(String),
     /// No node is called so.
     #[error("node \"{asked}\" not found: the nodes are {known}")]
     NoSuchNode {
@@ -48,7 +51,7 @@ pub(super) enum Refusal {
     Rejected(#[from] Rejected),
     /// *Retry*, or *unknown*.
     #[error(
-        "the control group does not answer{}: most of its voters must run and reach each other",
+        "the group that knows does not answer{}: most of its voters must run and reach each other",
         if .0.unknown { ", and what was asked may yet be done" } else { "" }
     )]
     Unavailable(#[from] Unavailable),
@@ -62,7 +65,7 @@ impl From<Refusal> for Status {
         let text = refusal.to_string();
         match refusal {
             Refusal::Invalid(_) => Status::invalid_argument(text),
-            Refusal::NoSuchNode { .. } => Status::not_found(text),
+            Refusal::NoSuchTopic(_) | Refusal::NoSuchNode { .. } => Status::not_found(text),
             Refusal::Ambiguous { .. }
             | Refusal::State { .. }
             | Refusal::Harm(_)

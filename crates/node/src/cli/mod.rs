@@ -8,6 +8,7 @@ mod endpoint;
 mod failure;
 mod fields;
 mod init;
+mod keys;
 mod labels;
 mod nodes;
 pub(crate) mod output;
@@ -59,6 +60,8 @@ enum Command {
     /// Loses a region or a node under load, and says whether every promise was kept.
     #[command(subcommand)]
     Drill(Box<Drill>),
+    /// Says where ordering keys are.
+    Keys(Box<keys::Keys>),
     /// Lists the nodes of the cluster; brings them to rest, sends them away, replaces them.
     Nodes(Box<nodes::Nodes>),
     /// Lists the regions of the cluster, and says what is lost with each.
@@ -98,6 +101,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Drill(drill) => client(drill.run(&target, output)),
         Command::Completions(completions) => completions.run(),
         Command::Bench(bench) => bench.run(&target, output),
+        Command::Keys(keys) => client(keys.run(&target, output)),
         Command::Nodes(nodes) => client(nodes.run(&target, output)),
         Command::Regions(regions) => client(regions.run(&target, output)),
         Command::Shards(shards) => client(shards.run(&target, output)),

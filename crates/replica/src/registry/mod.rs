@@ -1,8 +1,12 @@
 //! The way to the registry groups, which know the owner of each key.
 //!
 //! - [`service`]: how other nodes ask the groups that this one leads.
+//! - [`look`]: a look at the pins, for operators.
 
+mod look;
 mod service;
+
+pub use look::Pins;
 
 use std::time::Duration;
 
@@ -26,7 +30,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// The registry groups, as shards ask them. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct RegistryClient {
+pub struct RegistryClient {
     groups: Groups,
     /// The control group, which knows where the registry groups are.
     control: Core,
@@ -67,22 +71,13 @@ impl RegistryClient {
 
     async fn answer(&self, registry: RegistryNumber, entry: Proposal) -> Option<Reply> {
         let group = GroupId::Registry(registry);
-        let leader = match self.groups.get(group) {
-            Some(core) if core.leader() == Some(self.groups.node()) => {
-                return propose(&core, entry).await;
-            }
-            Some(core) => core.leader(),
-            None => None,
-        };
-        let bytes = entry.encode();
-        let voters = control::read::placement(self.control.view(), group).ok()?;
-        let voters = voters.into_iter().flat_map(|placement| placement.voters);
-        let here = self.groups.node();
-        for node in leader
-            .into_iter()
-            .chain(voters)
-            .filter(|node| *node != here)
+        if let Some(core) = self.groups.get(group)
+            && core.leader() == Some(self.groups.node())
         {
+            return propose(&core, entry).await;
+        }
+        let bytes = entry.encode();
+        for node in self.who_may_lead(group) {
             // Whoever does not lead the group refuses. One that does not answer may have carried
             // the command out, and that does no harm.
             let asked = timeout(ANSWER_MAX, self.ask_node(node, registry, bytes.clone()));
@@ -91,6 +86,18 @@ impl RegistryClient {
             }
         }
         None
+    }
+
+    /// Other nodes that may lead a group, the likely ones first.
+    fn who_may_lead(&self, group: GroupId) -> Vec<NodeId> {
+        let leader = self.groups.get(group).and_then(|core| core.leader());
+        let placement = control::read::placement(self.control.view(), group);
+        // A catalogue that can't be read stops the node elsewhere.
+        let placement = placement.ok().flatten();
+        let voters = placement.into_iter().flat_map(|it| it.voters);
+        let here = self.groups.node();
+        let nodes = leader.into_iter().chain(voters);
+        nodes.filter(|node| *node != here).collect()
     }
 
     async fn ask_node(

@@ -3,10 +3,10 @@
 use engine::command::{Command, Proposal};
 use model::{GroupId, RegistryNumber};
 use proto::cluster::registry_server::{Registry, RegistryServer};
-use proto::cluster::{RegistryReply, RegistryRequest};
+use proto::cluster::{RegistryLookReply, RegistryLookRequest, RegistryReply, RegistryRequest};
 use tonic::{Request, Response, Status};
 
-use super::propose;
+use super::{look, propose};
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::raft::Core;
@@ -31,13 +31,7 @@ impl Registry for RegistryService {
         request: Request<RegistryRequest>,
     ) -> Result<Response<RegistryReply>, Status> {
         let request = request.into_inner();
-        let number = u16::try_from(request.registry);
-        let number = number.map_err(|_| Status::invalid_argument("no group has this number"))?;
-        let group = GroupId::Registry(RegistryNumber(number));
-        let leads = |core: &Core| core.leader() == Some(self.groups.node());
-        let core = self.groups.get(group).filter(leads);
-        let not_leading = || Status::failed_precondition("this node does not lead the group");
-        let core = core.ok_or_else(not_leading)?;
+        let core = self.led(request.registry)?;
         let entry = Proposal::decode(&request.entry).ok().filter(is_question);
         let entry = entry.ok_or_else(|| Status::invalid_argument("this is no question"))?;
         let at = self.clock.wall();
@@ -45,6 +39,32 @@ impl Registry for RegistryService {
         let reply = reply.ok_or_else(|| Status::unavailable("the group has lost its leader"))?;
         let reply = reply.encode().into();
         Ok(Response::new(RegistryReply { reply }))
+    }
+
+    async fn look(
+        &self,
+        request: Request<RegistryLookRequest>,
+    ) -> Result<Response<RegistryLookReply>, Status> {
+        let request = request.into_inner();
+        let core = self.led(request.registry)?;
+        let asked = look::asked(&request);
+        let (from, count) =
+            asked.ok_or_else(|| Status::invalid_argument("a strand has sixteen bytes"))?;
+        let reply = look::answer(&core, from, count).await;
+        let reply = reply.ok_or_else(|| Status::unavailable("the group has lost its leader"))?;
+        Ok(Response::new(reply))
+    }
+}
+
+impl RegistryService {
+    /// The group of a number, if this node leads it.
+    fn led(&self, registry: u32) -> Result<Core, Status> {
+        let number = u16::try_from(registry);
+        let number = number.map_err(|_| Status::invalid_argument("no group has this number"))?;
+        let group = GroupId::Registry(RegistryNumber(number));
+        let leads = |core: &Core| core.leader() == Some(self.groups.node());
+        let core = self.groups.get(group).filter(leads);
+        core.ok_or_else(|| Status::failed_precondition("this node does not lead the group"))
     }
 }
 
