@@ -34,7 +34,7 @@ const SHOWN: usize = 60;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const TOPIC: &str = "projects/orderly/topics/orders";
-const AT_LEAST_ONCE: (&str, Subscription) =
+pub(crate) const AT_LEAST_ONCE: (&str, Subscription) =
     ("projects/orderly/subscriptions/shipping", Subscription(1));
 const EXACTLY_ONCE: (&str, Subscription) =
     ("projects/orderly/subscriptions/billing", Subscription(2));

@@ -42,6 +42,11 @@ impl Cluster {
         Cluster::start(|number| REGIONS[number].to_owned(), 3, round_trip_ms).await
     }
 
+    /// One region of so many nodes, ready.
+    pub(crate) async fn of_one_region(nodes: usize) -> Self {
+        Cluster::start(|_| REGIONS[0].to_owned(), nodes, 0).await
+    }
+
     async fn start(region: impl Fn(usize) -> String, nodes: usize, round_trip_ms: u32) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -4,12 +4,16 @@
 mod audit;
 mod cluster;
 mod member;
+mod operator;
 #[path = "../node/process.rs"]
 #[expect(dead_code, reason = "the cases use all of it")]
 mod process;
 
 mod catalogue_everywhere;
+mod departing_node;
+mod drained_node;
 mod killed_nodes;
+mod lost_disk;
 mod paused_nodes;
 mod power_cut;
 mod rolling_restart;

@@ -10,6 +10,9 @@ use crate::process::Process;
 /// The port of clients, and of other nodes. Each node has an address of its own.
 pub(crate) const PORT: u16 = 8085;
 pub(crate) const PEER_PORT: u16 = 9085;
+/// Seconds after which a silent node is replaced, where there is another: the least that there may
+/// be.
+const REPLACE_AFTER_S: u32 = 10;
 /// What the nodes write.
 const LOG: &str = "warn,openraft=off";
 
@@ -61,6 +64,7 @@ impl Member {
              listen = \"{listen}\"\n\
              peer_listen = \"{peer_listen}\"\n\
              join = {join:?}\n\
+             replace_after_s = {REPLACE_AFTER_S}\n\
              \n\
              [emulate]\n\
              wan_round_trip_ms = {wan_round_trip_ms}\n"
@@ -89,6 +93,17 @@ impl Member {
     /// Ends it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         self.running().kill();
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn ends(&mut self) -> ExitStatus {
+        self.running().ends()
+    }
+
+    /// Takes away what it has written. It must not run.
+    pub(crate) fn lose_disk(&self) {
+        assert!(self.process.is_none(), "{} runs", self.name);
+        fs::remove_dir_all(self.folder.join("data")).expect("it has written something");
     }
 
     /// Stops all its threads where they are.

@@ -80,8 +80,13 @@ impl Process {
     }
 
     /// Asks it to end, as an operator does, and waits until it has, without a panic.
-    pub(crate) fn terminate(mut self) -> ExitStatus {
+    pub(crate) fn terminate(self) -> ExitStatus {
         self.signal("TERM");
+        self.ends()
+    }
+
+    /// Waits until it has ended by itself, without a panic.
+    pub(crate) fn ends(mut self) -> ExitStatus {
         let status = wait(&mut self.child);
         let panics = self.panics();
         assert!(panics.is_empty(), "the node panicked: {panics:?}");
