@@ -85,6 +85,8 @@ impl Leaders {
     fn due(&mut self, leases: &Option<Leases>, unsettled: bool) -> Vec<(Core, NodeId)> {
         let led = self.wanted.led(&self.groups);
         let stalled = self.stalls.see(led.iter().map(|(core, _)| core));
+        // A leader without room refuses publishes that another one could take.
+        let full = led.iter().any(|(core, _)| !core.has_room(core.node()));
         let (mut urgent, mut others) = (Vec::new(), Vec::new());
         let mut better = BTreeMap::new();
         for (core, placement) in led {
@@ -92,10 +94,11 @@ impl Leaders {
             let leases = leases.as_ref().filter(|_| core.group() != GroupId::Control);
             let able = |node| {
                 core.is_at_tip(node)
+                    && core.has_room(node)
                     && !self.failed.contains_key(&node)
                     && leases.is_none_or(|leases| leases.is_better_off(node))
             };
-            let leaves = stalled || leases.is_some();
+            let leaves = stalled || full || leases.is_some();
             let heir = leading::heir(&self.wanted, placement, &core, able, leaves);
             let Some(Heir { node, urgent: now }) = heir else {
                 continue;

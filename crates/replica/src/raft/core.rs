@@ -25,6 +25,7 @@ use super::config::{Timing, config};
 use super::effects::Effects;
 use super::log::Log;
 use super::network::Network;
+use super::network::room::Room;
 use super::state::{State, UNPOISONED};
 use super::{Proposed, Types};
 use crate::peer::Peers;
@@ -114,6 +115,7 @@ impl Core {
             store: store.clone(),
             holds: Holds::default(),
             exports: exports.clone(),
+            room: Room::default(),
         };
         let raft = openraft::Raft::new(node, config, network.clone(), log, state).await;
         Ok(Core {
@@ -130,6 +132,14 @@ impl Core {
     /// The group.
     pub(crate) fn group(&self) -> GroupId {
         self.group
+    }
+
+    /// Whether the disk of a replica has room for what is published, as far as it is known here.
+    pub(crate) fn has_room(&self, node: NodeId) -> bool {
+        match node == self.node() {
+            true => self.store().disk_level() == DiskLevel::Normal,
+            false => self.network.room.is_in(node),
+        }
     }
 
     pub(super) fn raft(&self) -> &openraft::Raft<Types, State> {

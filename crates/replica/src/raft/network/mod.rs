@@ -2,10 +2,12 @@
 //!
 //! - [`wire`]: Raft's words as they travel.
 //! - [`serve`]: the asked side.
+//! - [`room`]: which of the others have room on their disks.
 //!
 //! Everything that goes wrong on the way is answered with openraft's `Unreachable`: it backs off
 //! on that error, and on no other.
 
+pub(super) mod room;
 mod serve;
 pub(super) mod wire;
 
@@ -33,6 +35,7 @@ use tonic::Status;
 use super::Types;
 use super::checkpoint::{Checkpoint, Exports, Holds};
 use crate::peer::{PeerChannel, Peers, Use};
+use room::Room;
 
 /// One message of entries. It holds what is read from the log at once, and one entry beyond.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -50,6 +53,7 @@ pub(super) struct Network {
     pub(super) store: Store,
     pub(super) holds: Holds,
     pub(super) exports: Exports,
+    pub(super) room: Room,
 }
 
 /// The way to one replica.
@@ -131,7 +135,8 @@ impl Link {
     async fn append(&self, request: AppendEntriesRequest<Types>) -> Appended {
         let request = self.wire(request);
         let reply = self.client()?.heartbeat(request).await;
-        appended(reply.map(tonic::Response::into_inner))
+        let reply = reply.map(tonic::Response::into_inner);
+        appended(&self.network.room, self.target, reply)
     }
 }
 
@@ -170,7 +175,11 @@ impl RaftNetworkV2<Types> for Link {
             let requests = requests.map(move |request| wire::append_request(group, request));
             let replies = self.client()?.append(requests).await;
             let replies = replies.map_err(|status| unreachable(&status))?;
-            Ok(replies.into_inner().map(appended).boxed())
+            let (room, target) = (self.network.room.clone(), self.target);
+            let replies = replies.into_inner();
+            Ok(replies
+                .map(move |reply| appended(&room, target, reply))
+                .boxed())
         })
     }
 
@@ -229,8 +238,9 @@ fn waits() -> impl Iterator<Item = Duration> {
     std::iter::successors(Some(BACKOFF_MIN), next)
 }
 
-fn appended(reply: Result<cluster::AppendReply, Status>) -> Appended {
+fn appended(room: &Room, target: NodeId, reply: Result<cluster::AppendReply, Status>) -> Appended {
     let reply = reply.map_err(|status| unreachable(&status))?;
+    room.heard(target, reply.full);
     wire::to_appended(reply).ok_or_else(|| unreachable(&"the answer to an append says nothing"))
 }
 

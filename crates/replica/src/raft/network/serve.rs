@@ -46,7 +46,7 @@ impl Core {
         let core = self.clone();
         let replies = self.raft().stream_append(requests).map(move |appended| {
             let appended = appended.map_err(|fatal| Unanswered::Stopped(core.stopped(fatal)))?;
-            Ok(wire::append_reply(appended))
+            Ok(wire::append_reply(appended, !core.has_room(core.node())))
         });
         Box::pin(replies)
     }
@@ -62,9 +62,8 @@ impl Core {
         let last = last.or(previous);
         let appended = self.raft().append_entries(request).await;
         let appended = appended.map_err(|fatal| Unanswered::Stopped(self.stopped(fatal)))?;
-        Ok(wire::append_reply(
-            appended.into_stream_result(previous, last),
-        ))
+        let result = appended.into_stream_result(previous, last);
+        Ok(wire::append_reply(result, !self.has_room(self.node())))
     }
 
     /// A vote for the candidate, or none.

@@ -101,7 +101,8 @@ fn to_entry(entry: cluster::LogEntry) -> Option<Entry> {
     from_store(stored).ok()
 }
 
-pub(super) fn append_reply(result: StreamAppendResult<Types>) -> cluster::AppendReply {
+/// An answer to an append, of a node whose disk is `full` or not.
+pub(super) fn append_reply(result: StreamAppendResult<Types>, full: bool) -> cluster::AppendReply {
     let answer = match result {
         Ok(last) => Answer::Matching(matching(last.as_ref())),
         Err(StreamAppendError::Conflict(at)) => Answer::Conflict(log_position(&at)),
@@ -109,6 +110,7 @@ pub(super) fn append_reply(result: StreamAppendResult<Types>) -> cluster::Append
     };
     cluster::AppendReply {
         answer: Some(answer),
+        full,
     }
 }
 
