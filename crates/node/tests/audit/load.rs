@@ -1,5 +1,6 @@
 //! The load of an audit: publishers, and a consumer of each of two ordered subscriptions.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ const SHOWN: usize = 60;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const TOPIC: &str = "projects/orderly/topics/orders";
+/// A topic that the load does not use, for what a test publishes itself.
+pub(crate) const TOPIC_ALONE: &str = "projects/orderly/topics/alone";
 pub(crate) const AT_LEAST_ONCE: (&str, Subscription) =
     ("projects/orderly/subscriptions/shipping", Subscription(1));
 const EXACTLY_ONCE: (&str, Subscription) =
@@ -89,7 +92,11 @@ impl Load {
     /// Waits until so many more messages were acknowledged.
     pub(crate) async fn goes_on(&self, acks: usize) {
         let before = self.recorder.acks();
-        until("the load goes on", || self.recorder.acks() >= before + acks).await;
+        until("the load goes on", || {
+            let more = self.recorder.acks() - before;
+            (more >= acks).then_some(()).ok_or(more)
+        })
+        .await;
     }
 
     /// Writes that nobody serves from here on, or that somebody does again.
@@ -103,19 +110,25 @@ impl Load {
         self.publishers.join_all().await;
         let all = [AT_LEAST_ONCE.1, EXACTLY_ONCE.1];
         let recorder = &self.recorder;
-        let calm = || recorder.unsettled(&all) == 0;
-        until("everything is acknowledged", calm).await;
-        // sleep: whether anything more comes is the question
-        sleep(CALM).await;
-        until("everything is acknowledged", calm).await;
+        for _ in 0..2 {
+            until("everything is acknowledged", || {
+                match &recorder.unsettled(&all)[..] {
+                    [] => Ok(()),
+                    left => Err(format!("{} are not, as {:?}", left.len(), left[0])),
+                }
+            })
+            .await;
+            // sleep: whether anything more comes is the question
+            sleep(CALM).await;
+        }
         self.stop_consuming.send_replace(true);
         self.consumers.join_all().await;
         let history = recorder.history(true);
         let violations = sim::invariants::check(&history);
         for violation in &violations {
-            let until = history.events.len().min(violation.event + 1);
-            let since = until.saturating_sub(SHOWN);
-            eprintln!("{violation}, after {:#?}", &history.events[since..until]);
+            let end = history.events.len().min(violation.event + 1);
+            let shown = &history.events[end.saturating_sub(SHOWN)..end];
+            eprintln!("{violation}, after {shown:#?}");
         }
         assert!(violations.is_empty(), "{violations:#?}");
     }
@@ -127,7 +140,7 @@ async fn create(endpoints: &[String], recorder: &Recorder) {
         name: TOPIC.to_owned(),
         ..Topic::default()
     };
-    created(endpoints, async |channel| {
+    retried(endpoints, CALL_MAX, async |channel| {
         let mut publisher = PublisherClient::new(channel);
         publisher.create_topic(topic.clone()).await.map(drop)
     })
@@ -141,7 +154,7 @@ async fn create(endpoints: &[String], recorder: &Recorder) {
             enable_exactly_once_delivery: exactly_once,
             ..Resource::default()
         };
-        created(endpoints, async |channel| {
+        retried(endpoints, CALL_MAX, async |channel| {
             let mut subscriber = SubscriberClient::new(channel);
             let created = subscriber.create_subscription(resource.clone()).await;
             created.map(drop)
@@ -156,33 +169,35 @@ async fn create(endpoints: &[String], recorder: &Recorder) {
     }
 }
 
-/// Creates something, and again where the answer says nothing.
-pub(crate) async fn created(
+/// Makes a call over whichever node is ready, and again where the answer is no answer; what exists
+/// already counts as created. Each attempt may take `call_max`.
+pub(crate) async fn retried<T: Default>(
     endpoints: &[String],
-    create: impl AsyncFn(Channel) -> Result<(), Status>,
-) {
+    call_max: Duration,
+    call: impl AsyncFn(Channel) -> Result<T, Status>,
+) -> T {
     let give_up = Instant::now() + PATIENCE;
-    let way = Way::new(endpoints, 0);
     let mut look = interval(LOOK_EVERY);
-    loop {
+    for first in 0.. {
         look.tick().await;
-        let channel = way.channel().await;
-        let answer = timeout(CALL_MAX, create(channel)).await;
+        let channel = Way::new(endpoints, first).channel().await;
+        let answer = timeout(call_max, call(channel)).await;
         match answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer"))) {
-            Ok(()) => return,
+            Ok(answer) => return answer,
             // The attempt before said nothing, and did it.
-            Err(status) if status.code() == Code::AlreadyExists => return,
-            Err(status) => assert!(Instant::now() < give_up, "not created: {status:?}"),
+            Err(status) if status.code() == Code::AlreadyExists => break,
+            Err(status) => assert!(Instant::now() < give_up, "no answer but {status:?}"),
         }
     }
+    T::default()
 }
 
-/// Waits for a state.
-pub(crate) async fn until(state: &str, reached: impl Fn() -> bool) {
+/// Waits for a state. While it is not reached, `reached` says how far it is.
+pub(crate) async fn until<Short: Debug>(state: &str, reached: impl Fn() -> Result<(), Short>) {
     let give_up = Instant::now() + PATIENCE;
     let mut look = interval(LOOK_EVERY);
-    while !reached() {
-        assert!(Instant::now() < give_up, "not in time: {state}");
+    while let Err(short) = reached() {
+        assert!(Instant::now() < give_up, "not in time: {state}: {short:?}");
         look.tick().await;
     }
 }

@@ -91,8 +91,12 @@ impl Recorder {
     }
 
     /// What these subscriptions have not settled: messages stored, or delivered whatever their
-    /// publish was answered, without an ack that was answered OK or may count.
-    pub(crate) fn unsettled(&self, subscriptions: &[Subscription]) -> usize {
+    /// publish was answered, without an ack that was answered OK or may count. Says of each whether
+    /// it was ever delivered.
+    pub(crate) fn unsettled(
+        &self,
+        subscriptions: &[Subscription],
+    ) -> Vec<(Subscription, MessageId, bool)> {
         let record = self.record();
         let stored = subscriptions.iter().flat_map(|subscription| {
             record
@@ -105,7 +109,10 @@ impl Recorder {
         let settled = |message: &(Subscription, MessageId)| {
             record.acknowledged.contains(message) || record.in_doubt.contains(message)
         };
-        wanted.iter().filter(|message| !settled(message)).count()
+        let unsettled = wanted.into_iter().filter(|message| !settled(message));
+        unsettled
+            .map(|one| (one.0, one.1, record.delivered.contains(&one)))
+            .collect()
     }
 
     /// The history, at the end of the test.

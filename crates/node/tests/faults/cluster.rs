@@ -27,6 +27,8 @@ const WAN_ROUND_TRIP_VARIABLE: &str = "ORDERLY_WAN_ROUND_TRIP_MS";
 /// A cluster. Its nodes end with it.
 pub(crate) struct Cluster {
     members: Vec<Member>,
+    /// Milliseconds between two regions and back.
+    round_trip_ms: u32,
     _folder: TempDir,
     _turn: MutexGuard<'static, ()>,
 }
@@ -34,45 +36,64 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Three regions of one node each, ready. The nodes' numbers count from zero.
     pub(crate) async fn of_regions() -> Self {
-        Cluster::of_regions_apart(wan_round_trip_ms()).await
+        Cluster::of_regions_at(|_, _| {}).await
+    }
+
+    /// The same, whose nodes run where `change` puts them.
+    pub(crate) async fn of_regions_at(change: impl Fn(usize, &mut Place)) -> Self {
+        Cluster::start(&REGIONS, change, wan_round_trip_ms()).await
     }
 
     /// The same, with such a round trip between the regions.
     pub(crate) async fn of_regions_apart(round_trip_ms: u32) -> Self {
-        Cluster::start(|number| REGIONS[number].to_owned(), 3, round_trip_ms).await
+        Cluster::start(&REGIONS, |_, _| {}, round_trip_ms).await
     }
 
     /// One region of so many nodes, ready.
     pub(crate) async fn of_one_region(nodes: usize) -> Self {
-        Cluster::start(|_| REGIONS[0].to_owned(), nodes, 0).await
+        Cluster::start(&vec![REGIONS[0]; nodes], |_, _| {}, 0).await
     }
 
-    async fn start(region: impl Fn(usize) -> String, nodes: usize, round_trip_ms: u32) -> Self {
+    /// A node for each of these regions.
+    async fn start(
+        regions: &[&str],
+        change: impl Fn(usize, &mut Place),
+        round_trip_ms: u32,
+    ) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let place = |number| Place {
-            name: format!("{}-{number}", region(number)),
-            region: region(number),
-            host: host(number),
+        let member = |(number, region): (usize, &&str)| {
+            let name = format!("{region}-{number}");
+            let mut place = Place {
+                folder: folder.path().join(&name),
+                name,
+                region: (*region).to_owned(),
+                host: host(number),
+                peer_name: None,
+                runner: Vec::new(),
+            };
+            change(number, &mut place);
+            Member::new(place)
         };
-        let members: Vec<Member> = (0..nodes)
-            .map(|number| Member::new(place(number), folder.path()))
-            .collect();
-        let peers: Vec<String> = members.iter().map(Member::peer_endpoint).collect();
         let mut cluster = Cluster {
-            members,
+            members: regions.iter().enumerate().map(member).collect(),
+            round_trip_ms,
             _folder: folder,
             _turn: turn,
         };
-        for member in &cluster.members {
-            member.configure(&peers, round_trip_ms);
-        }
+        cluster.configure();
         cluster.members[0].found();
-        for member in &mut cluster.members {
-            member.start();
-        }
+        cluster.members.iter_mut().for_each(Member::start);
         cluster.ready().await;
         cluster
+    }
+
+    /// Writes the configurations of all nodes.
+    pub(crate) fn configure(&self) {
+        let peers: Vec<String> = self.members.iter().map(Member::peer_endpoint).collect();
+        for member in &self.members {
+            member.configure(&peers, self.round_trip_ms);
+        }
     }
 
     /// Where clients connect, node by node.
@@ -113,11 +134,11 @@ async fn is_ready(member: &Member) -> Option<&str> {
     let endpoint = member.endpoint();
     let is_ready = answers_well(&endpoint, "/readyz").await
         && answers_well(&endpoint, "/readyz/placement").await;
-    (!is_ready).then_some(&member.name)
+    (!is_ready).then_some(member.name())
 }
 
 /// An address of loopback that no other test has: the process's number is in it.
-fn host(number: usize) -> String {
+pub(crate) fn host(number: usize) -> String {
     let [.., high, low] = std::process::id().to_be_bytes();
     format!("127.{}.{low}.{}", 64 + high % 64, number + 1)
 }

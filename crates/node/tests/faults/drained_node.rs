@@ -18,7 +18,7 @@ async fn a_drained_node_leads_nothing_and_votes_on() {
         load.goes_on(ACKS).await;
         let (name, endpoint) = {
             let member = &cluster.members()[number];
-            (member.name.clone(), member.endpoint())
+            (member.name().to_owned(), member.endpoint())
         };
         let asked = &cluster.members()[(number + 1) % 3];
         let node = asked.operate(&["nodes", "drain", &name, "--wait"]).await;

@@ -12,7 +12,7 @@ async fn a_node_with_an_empty_disk_takes_the_place_of_the_one_that_lost_it() {
     let load = Load::start(&cluster.endpoints(), PACE).await;
     load.goes_on(ACKS).await;
 
-    let name = cluster.members()[2].name.clone();
+    let name = cluster.members()[2].name().to_owned();
     let asked = &cluster.members()[0];
     let described = asked.operate(&["nodes", "describe", &name]).await.unwrap();
     let old = described["number"].clone();
@@ -58,7 +58,7 @@ async fn a_node_that_is_silent_for_too_long_gives_its_votes_to_others() {
     let load = Load::start(&cluster.endpoints(), PACE).await;
     load.goes_on(ACKS).await;
 
-    let name = cluster.members()[0].name.clone();
+    let name = cluster.members()[0].name().to_owned();
     cluster.members()[0].kill();
     let votes = |count: fn(usize) -> bool| {
         let name = name.clone();

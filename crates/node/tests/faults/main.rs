@@ -3,20 +3,30 @@
 #[path = "../audit/mod.rs"]
 mod audit;
 mod cluster;
+#[path = "../../../store/tests/rig/disk.rs"]
+mod disk;
 mod member;
 mod operator;
 #[path = "../node/process.rs"]
 #[expect(dead_code, reason = "the cases use all of it")]
 mod process;
+mod regions;
 
 mod catalogue_everywhere;
+mod cut_region;
 mod departing_node;
+mod drained_frontends;
 mod drained_node;
+mod full_disks;
 mod killed_nodes;
 mod lost_disk;
+mod many_topics;
+mod new_addresses;
 mod paused_nodes;
 mod power_cut;
 mod rolling_restart;
+mod stalled_consumer;
+mod swapped_majorities;
 
 /// The pace of each publisher.
 const PACE: std::time::Duration = std::time::Duration::from_millis(20);

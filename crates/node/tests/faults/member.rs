@@ -1,7 +1,8 @@
 //! One node of a cluster: its place, its configuration, its process.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
@@ -16,60 +17,89 @@ const REPLACE_AFTER_S: u32 = 10;
 /// What the nodes write.
 const LOG: &str = "warn,openraft=off";
 
-/// A node. It may not panic, nor end but by its test.
-pub(crate) struct Member {
+/// Where and how a node runs.
+#[derive(Clone)]
+pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) region: String,
     /// Its address.
     pub(crate) host: String,
-    folder: PathBuf,
+    /// Where its configuration and its data are.
+    pub(crate) folder: PathBuf,
+    /// What other nodes are told instead of its address: a name, which they resolve.
+    pub(crate) peer_name: Option<String>,
+    /// The command, with its arguments, that runs the node.
+    pub(crate) runner: Vec<String>,
+}
+
+/// A node. It may not panic, nor end but by its test.
+pub(crate) struct Member {
+    place: Place,
     process: Option<Process>,
 }
 
 impl Member {
-    /// A node that does not run yet, with its configuration.
-    pub(crate) fn new(place: Place, folder: &Path) -> Self {
-        let Place { name, region, host } = place;
-        let member = Member {
-            folder: folder.join(&name),
-            name,
-            region,
-            host,
+    /// A node that does not run yet.
+    pub(crate) fn new(place: Place) -> Self {
+        fs::create_dir_all(&place.folder).expect("a temporary folder takes folders");
+        Member {
+            place,
             process: None,
-        };
-        fs::create_dir_all(&member.folder).expect("a temporary folder takes folders");
-        member
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.place.name
+    }
+
+    /// Gives it another address, before it starts again.
+    pub(crate) fn move_to(&mut self, host: String) {
+        self.place.host = host;
     }
 
     /// Where clients connect.
     pub(crate) fn endpoint(&self) -> String {
-        format!("{}:{PORT}", self.host)
+        format!("{}:{PORT}", self.place.host)
     }
 
-    /// Where other nodes connect.
+    /// Where other nodes connect, as they are told.
     pub(crate) fn peer_endpoint(&self) -> String {
-        format!("{}:{PEER_PORT}", self.host)
+        let host = self.place.peer_name.as_ref().unwrap_or(&self.place.host);
+        format!("{host}:{PEER_PORT}")
     }
 
     /// Writes its configuration, with nodes to join.
     pub(crate) fn configure(&self, join: &[String], wan_round_trip_ms: u32) {
-        let Member { name, region, .. } = self;
-        let (listen, peer_listen) = (self.endpoint(), self.peer_endpoint());
-        let data_dir = self.folder.join("data");
+        let Place {
+            name,
+            region,
+            host,
+            folder,
+            ..
+        } = &self.place;
+        let (listen, told) = (self.endpoint(), self.peer_endpoint());
+        let data_dir = folder.join("data");
         let text = format!(
             "node = \"{name}\"\n\
              region = \"{region}\"\n\
              zone = \"{name}\"\n\
              data_dir = {data_dir:?}\n\
              listen = \"{listen}\"\n\
-             peer_listen = \"{peer_listen}\"\n\
+             peer_listen = \"{host}:{PEER_PORT}\"\n\
+             peer_advertise = \"{told}\"\n\
+             insecure = true\n\
              join = {join:?}\n\
              replace_after_s = {REPLACE_AFTER_S}\n\
              \n\
              [emulate]\n\
              wan_round_trip_ms = {wan_round_trip_ms}\n"
         );
-        fs::write(self.config(), text).expect("a temporary folder takes files");
+        let file = File::create(self.config()).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            // Its disk may lose power.
+            file.sync_all()
+        });
+        file.expect("a temporary folder takes files");
     }
 
     /// Founds a cluster with this node. It has few groups: a test machine is small.
@@ -83,7 +113,7 @@ impl Member {
 
     /// Starts it, and does not wait.
     pub(crate) fn start(&mut self) {
-        assert!(self.process.is_none(), "{} runs", self.name);
+        assert!(self.process.is_none(), "{} runs", self.name());
         let mut command = self.orderly("serve");
         // It must not outlive a test that is killed itself.
         command.arg("--until-input-ends").stdin(Stdio::piped());
@@ -95,6 +125,11 @@ impl Member {
         self.running().kill();
     }
 
+    /// The same where the test takes away what it needs, so that it may have ended by itself.
+    pub(crate) fn kill_or_ended(&mut self) {
+        self.running().kill_or_ended();
+    }
+
     /// Waits until it has ended by itself.
     pub(crate) fn ends(&mut self) -> ExitStatus {
         self.running().ends()
@@ -102,8 +137,8 @@ impl Member {
 
     /// Takes away what it has written. It must not run.
     pub(crate) fn lose_disk(&self) {
-        assert!(self.process.is_none(), "{} runs", self.name);
-        fs::remove_dir_all(self.folder.join("data")).expect("it has written something");
+        assert!(self.process.is_none(), "{} runs", self.name());
+        fs::remove_dir_all(self.place.folder.join("data")).expect("it has written something");
     }
 
     /// Stops all its threads where they are.
@@ -126,7 +161,12 @@ impl Member {
     }
 
     fn orderly(&self, verb: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_orderly"));
+        let mut words = self.place.runner.iter().map(String::as_str);
+        let program = env!("CARGO_BIN_EXE_orderly");
+        let mut command = Command::new(words.next().unwrap_or(program));
+        if !self.place.runner.is_empty() {
+            command.args(words).arg(program);
+        }
         command
             .args([verb, "--config"])
             .arg(self.config())
@@ -138,7 +178,7 @@ impl Member {
     }
 
     fn config(&self) -> PathBuf {
-        self.folder.join("node.toml")
+        self.place.folder.join("node.toml")
     }
 
     fn process(&self) -> &Process {
@@ -158,11 +198,4 @@ impl Drop for Member {
             None => {}
         }
     }
-}
-
-/// Where a node stands.
-pub(crate) struct Place {
-    pub(crate) name: String,
-    pub(crate) region: String,
-    pub(crate) host: String,
 }

@@ -1,6 +1,7 @@
 //! Real processes: the binary as a user runs it, its folder on a real disk, its port on loopback.
 
 #[path = "../audit/mod.rs"]
+#[expect(dead_code, reason = "tests of clusters use all of it")]
 mod audit;
 mod command;
 mod command_line;
