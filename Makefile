@@ -21,7 +21,7 @@ BENCH ?=
 help:
 	@echo 'make run     build, then start one node on $(LISTEN) with its data in $(DATA)'
 	@echo 'make test    every test; at the end what was skipped, and the sum'
-	@echo 'make demo    three regions of three nodes on this machine; DEMO=--nodes=1 is a small one'
+	@echo 'make demo    a region is lost, and order holds: nine nodes on this machine; DEMO=--nodes=1 for three'
 	@echo 'make bench   measure throughput and latency on this machine'
 	@echo 'make verify  formatting, clippy, docs, tidy, then make test; writes nothing'
 	@echo 'make fix     format, apply clippy suggestions'
@@ -42,7 +42,7 @@ test:
 	@cargo xtask test
 
 demo: release
-	@$(BUILD) cargo run --release --quiet --package orderly-node -- demo $(DEMO)
+	@$(BUILD) cargo run --release --quiet --package orderly-node -- demo --show $(DEMO)
 
 bench: release
 	@echo 'make bench: every row of the speed table (about 30 minutes; BENCH=--quick is a small one)' >&2

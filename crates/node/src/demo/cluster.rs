@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
 
-use super::plan::Plan;
+use super::plan::{NodePlan, Plan};
 use super::process::Process;
 use crate::cli::Failure;
 use crate::probe;
@@ -15,6 +15,24 @@ use crate::probe;
 const READY_MAX: Duration = Duration::from_secs(120);
 /// The pause between two looks at a node that is not ready.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// Some nodes of a cluster, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All of a region.
+    Region(String),
+    /// One.
+    Node(String),
+}
+
+impl Which {
+    fn names(&self, node: &NodePlan) -> bool {
+        match self {
+            Which::Region(region) => node.region == region,
+            Which::Node(name) => node.name == *name,
+        }
+    }
+}
 
 /// A cluster of processes. It ends when this is dropped.
 pub(crate) struct Cluster {
@@ -81,28 +99,22 @@ impl Cluster {
         }
     }
 
-    /// Kills every node of a region at once.
+    /// Kills these nodes at once.
     ///
     /// # Errors
     /// [`Failure`] when a process can't be killed.
-    pub(crate) fn kill_region(&mut self, region: &str) -> Result<(), Failure> {
-        let of_region = |process: &&mut Process| process.plan.region == region;
-        self.processes
-            .iter_mut()
-            .filter(of_region)
-            .try_for_each(Process::kill)
+    pub(crate) fn kill(&mut self, which: &Which) -> Result<(), Failure> {
+        self.chosen(which).try_for_each(Process::kill)
     }
 
-    /// Kills one node.
-    ///
-    /// # Errors
-    /// [`Failure`] when the process can't be killed.
-    pub(crate) fn kill_node(&mut self, name: &str) -> Result<(), Failure> {
-        let named = |process: &&mut Process| process.plan.name == name;
-        self.processes
-            .iter_mut()
-            .filter(named)
-            .try_for_each(Process::kill)
+    /// Asks these nodes to end, and waits until they have.
+    pub(crate) async fn drain(&mut self, which: &Which) {
+        join_all(self.chosen(which).map(Process::stop)).await;
+    }
+
+    fn chosen(&mut self, which: &Which) -> impl Iterator<Item = &mut Process> {
+        let processes = self.processes.iter_mut();
+        processes.filter(|process| which.names(&process.plan))
     }
 
     /// Starts every node that does not run.

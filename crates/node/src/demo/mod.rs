@@ -3,11 +3,14 @@
 //! - [`plan`]: who stands where, and the configuration of each node.
 //! - [`cluster`]: the processes, from the founding to the end.
 //! - [`process`]: one node as a process.
+//! - [`story`]: what such a cluster can do, told message by message.
 
 pub(crate) mod cluster;
 pub(crate) mod plan;
 mod process;
+mod story;
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -20,6 +23,10 @@ use plan::Plan;
 /// A demonstration cluster.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Tells a story first: a region is lost and returns while a key is published and consumed.
+    /// Without a terminal to stop it, the cluster ends with the story.
+    #[arg(long)]
+    show: bool,
     #[command(flatten)]
     plan: PlanArgs,
 }
@@ -47,7 +54,14 @@ pub(crate) struct PlanArgs {
 impl Demo {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let plan = Plan::new(&self.plan)?;
-        let cluster = Cluster::start(plan).await?;
+        let mut cluster = Cluster::start(plan).await?;
+        if self.show {
+            story::tell(&mut cluster).await?;
+            if !std::io::stdin().is_terminal() {
+                cluster.stop().await;
+                return Ok(());
+            }
+        }
         greet(cluster.plan());
         let interrupted = tokio::signal::ctrl_c().await;
         interrupted.map_err(Failure::Runtime)?;

@@ -1,17 +1,19 @@
 //! How a client finds a node: a list of endpoints, of which it uses the first that is ready.
 //!
 //! This is what a load balancer or a multi-region DNS name does for users' clients: `/readyz` says
-//! whether a node takes calls, and a client that loses its node asks again.
+//! whether a node takes calls, and a client goes elsewhere when its node says no more that it does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::probe::endpoint_is_ready;
 
-/// The wait before all endpoints are looked at again.
+/// The wait before an endpoint is looked at again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// A node that does not accept a connection for so long is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
@@ -19,33 +21,77 @@ const CONNECT_MAX: Duration = Duration::from_secs(1);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(1);
 const KEEPALIVE_WAIT: Duration = Duration::from_secs(1);
 
-/// All endpoints of a cluster. Clones are the same.
+/// All endpoints of a cluster, watched all the time. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Endpoints(Arc<[String]>);
+pub(super) struct Endpoints {
+    nodes: Arc<[Node]>,
+    /// Ends with the last clone.
+    _watchers: Arc<JoinSet<()>>,
+}
+
+struct Node {
+    endpoint: String,
+    is_ready: AtomicBool,
+}
+
+/// A connection to one endpoint.
+pub(super) struct Connection {
+    pub(super) channel: Channel,
+    number: usize,
+}
 
 impl Endpoints {
+    /// Watches these endpoints.
     pub(super) fn new(endpoints: Vec<String>) -> Self {
-        Endpoints(endpoints.into())
+        let node = |endpoint| Node {
+            endpoint,
+            is_ready: AtomicBool::new(false),
+        };
+        let nodes: Arc<[Node]> = endpoints.into_iter().map(node).collect();
+        let mut watchers = JoinSet::new();
+        for number in 0..nodes.len() {
+            watchers.spawn(watch(Arc::clone(&nodes), number));
+        }
+        Endpoints {
+            nodes,
+            _watchers: Arc::new(watchers),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.nodes.len()
     }
 
-    /// A channel to the first node that is ready, beginning with the `preferred` one. Waits until
-    /// there is one.
-    pub(super) async fn connect(&self, preferred: usize) -> Channel {
+    /// A connection to the first node that is ready, beginning with the `preferred` one. Waits
+    /// until there is one.
+    pub(super) async fn connect(&self, preferred: usize) -> Connection {
         loop {
-            for place in 0..self.0.len() {
-                let endpoint = &self.0[(preferred + place) % self.0.len()];
-                if endpoint_is_ready(endpoint).await
-                    && let Some(channel) = dial(endpoint).await
+            for place in 0..self.nodes.len() {
+                let number = (preferred + place) % self.nodes.len();
+                let node = &self.nodes[number];
+                if node.is_ready.load(Ordering::Relaxed)
+                    && let Some(channel) = dial(&node.endpoint).await
                 {
-                    return channel;
+                    return Connection { channel, number };
                 }
             }
             sleep(LOOK_AGAIN_AFTER).await;
         }
+    }
+
+    /// Whether the node of a connection said when it was last asked that it takes calls.
+    pub(super) fn is_ready(&self, connection: &Connection) -> bool {
+        let node = &self.nodes[connection.number];
+        node.is_ready.load(Ordering::Relaxed)
+    }
+}
+
+async fn watch(nodes: Arc<[Node]>, number: usize) {
+    let node = &nodes[number];
+    loop {
+        let is_ready = endpoint_is_ready(&node.endpoint).await;
+        node.is_ready.store(is_ready, Ordering::Relaxed);
+        sleep(LOOK_AGAIN_AFTER).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! What happens to the cluster in the middle of a drill.
+//! What happens to the cluster in the middle of a drill, and to which part of it.
 
 use std::process::Command;
 
@@ -6,20 +6,36 @@ use tokio::task::spawn_blocking;
 
 use super::Common;
 use crate::cli::{Failure, Target};
-use crate::demo::cluster::Cluster;
+use crate::demo::cluster::{Cluster, Which};
 use crate::demo::plan::Plan;
 
-/// What is lost: by name, or in a demonstration cluster by default the first.
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// The nodes are gone at once.
+    Loss,
+    /// They are asked to end, as by SIGTERM, and do so in good order.
+    Drain,
+}
+
+/// To whom, without a name or with one.
 #[derive(Clone, Debug)]
-pub(super) enum Event {
-    RegionLoss(Option<String>),
-    NodeLoss(Option<String>),
+pub(super) enum Whom {
+    Region(Option<String>),
+    Node(Option<String>),
+}
+
+/// What happens, to whom.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) what: What,
+    pub(super) whom: Whom,
 }
 
 /// Where the drill plays.
 pub(super) struct Stage {
     event: Event,
-    target: String,
+    target: Which,
     place: Place,
     endpoints: Vec<String>,
 }
@@ -35,37 +51,47 @@ enum Place {
 
 impl Event {
     fn name(&self) -> &'static str {
-        match self {
-            Event::RegionLoss(_) => "region-loss",
-            Event::NodeLoss(_) => "node-loss",
+        match (self.what, &self.whom) {
+            (What::Loss, Whom::Region(_)) => "region-loss",
+            (What::Loss, Whom::Node(_)) => "node-loss",
+            (What::Drain, Whom::Region(_)) => "region-drain",
+            (What::Drain, Whom::Node(_)) => "node-drain",
         }
     }
 
-    fn chosen(&self) -> Option<&String> {
-        match self {
-            Event::RegionLoss(chosen) | Event::NodeLoss(chosen) => chosen.as_ref(),
+    /// Who was named.
+    fn named(&self) -> Option<Which> {
+        match self.whom.clone() {
+            Whom::Region(name) => name.map(Which::Region),
+            Whom::Node(name) => name.map(Which::Node),
         }
     }
 
-    /// What is lost in a demonstration cluster.
-    fn chosen_of(&self, plan: &Plan) -> Result<String, Failure> {
-        let region = &plan.regions()[0];
-        let known: Vec<&str> = match self {
-            Event::RegionLoss(_) => plan.regions().iter().map(|region| region.name).collect(),
-            Event::NodeLoss(_) => plan.nodes().map(|node| &node.name[..]).collect(),
+    /// To whom it happens in a demonstration cluster: by default to the first.
+    fn chosen_of(&self, plan: &Plan) -> Result<Which, Failure> {
+        let known: Vec<&str> = match self.whom {
+            Whom::Region(_) => plan.regions().iter().map(|region| region.name).collect(),
+            Whom::Node(_) => plan.nodes().map(|node| &node.name[..]).collect(),
         };
-        let default = match self {
-            Event::RegionLoss(_) => region.name,
-            Event::NodeLoss(_) => &region.nodes[0].name,
-        };
-        let chosen = self.chosen().map_or(default, String::as_str);
-        match known.contains(&chosen) {
-            true => Ok(chosen.to_owned()),
+        let first = known[0].to_owned();
+        let chosen = self.named().unwrap_or(match self.whom {
+            Whom::Region(_) => Which::Region(first),
+            Whom::Node(_) => Which::Node(first),
+        });
+        match known.contains(&name(&chosen)) {
+            true => Ok(chosen),
             false => Err(Failure::Usage(format!(
-                "the demonstration cluster has no \"{chosen}\": it has {}",
+                "the demonstration cluster has no \"{}\": it has {}",
+                name(&chosen),
                 known.join(", ")
             ))),
         }
+    }
+}
+
+fn name(which: &Which) -> &str {
+    match which {
+        Which::Region(name) | Which::Node(name) => name,
     }
 }
 
@@ -83,7 +109,7 @@ impl Stage {
         if common.demo {
             return Stage::of_demo(event, common, live).await;
         }
-        let chosen = event.chosen().cloned().ok_or_else(|| {
+        let chosen = event.named().ok_or_else(|| {
             Failure::Usage("say which: --region or --node, or --demo for a cluster to try".into())
         })?;
         let place = match (&common.hook, live) {
@@ -138,9 +164,14 @@ impl Stage {
         &self.endpoints
     }
 
+    /// Whether what happens is planned: then clients should hardly notice.
+    pub(super) fn is_planned(&self) -> bool {
+        self.event.what == What::Drain
+    }
+
     /// What happens, in a few words.
     pub(super) fn describe(&self) -> String {
-        format!("{} of {}", self.event.name(), self.target)
+        format!("{} of {}", self.event.name(), name(&self.target))
     }
 
     /// Causes the event.
@@ -150,9 +181,12 @@ impl Stage {
     pub(super) async fn cause(&mut self) -> Result<(), Failure> {
         match &mut self.place {
             Place::Nowhere => Ok(()),
-            Place::Demo(cluster) => match self.event {
-                Event::RegionLoss(_) => cluster.kill_region(&self.target),
-                Event::NodeLoss(_) => cluster.kill_node(&self.target),
+            Place::Demo(cluster) => match self.event.what {
+                What::Loss => cluster.kill(&self.target),
+                What::Drain => {
+                    cluster.drain(&self.target).await;
+                    Ok(())
+                }
             },
             Place::Hooks(hook, _) => call(hook, &self.event, &self.target).await,
         }
@@ -182,13 +216,13 @@ impl Stage {
 }
 
 /// Runs an operator's command.
-async fn call(hook: &str, event: &Event, target: &str) -> Result<(), Failure> {
+async fn call(hook: &str, event: &Event, target: &Which) -> Result<(), Failure> {
     let mut command = Command::new("sh");
     command
         .arg("-c")
         .arg(hook)
         .env("ORDERLY_DRILL_EVENT", event.name())
-        .env("ORDERLY_DRILL_TARGET", target);
+        .env("ORDERLY_DRILL_TARGET", name(target));
     let ended = spawn_blocking(move || command.status()).await;
     let status = ended.expect("waiting does not panic");
     let status = status.map_err(Failure::Runtime)?;

@@ -33,6 +33,8 @@ pub(super) struct Pages {
     pub(super) event: Option<Moment>,
     /// Publishes answered OK: when they were called, and when they were answered.
     pub(super) published: BTreeMap<Token, (Moment, Moment)>,
+    /// Attempts to publish that failed: when they were called, and when they were answered.
+    pub(super) failed: Vec<(Moment, Moment)>,
     /// Deliveries, in the order in which they arrived.
     pub(super) delivered: Vec<Delivered>,
     /// Acks answered OK of exactly-once deliveries: the message's id, and how many deliveries had
@@ -75,6 +77,12 @@ impl Ledger {
     pub(super) fn published(&self, token: Token, called: Moment) {
         let now = self.now();
         self.pages().published.insert(token, (called, now));
+    }
+
+    /// A publish that was called at `called` has failed.
+    pub(super) fn failed(&self, called: Moment) {
+        let now = self.now();
+        self.pages().failed.push((called, now));
     }
 
     /// A stream is opened: its number.

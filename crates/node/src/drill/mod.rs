@@ -23,7 +23,7 @@ use clap::{Args, Subcommand};
 use crate::cli::output::{print_line, print_one};
 use crate::cli::{Failure, Format, Target};
 use endpoints::Endpoints;
-use event::{Event, Stage};
+use event::{Event, Stage, What, Whom};
 use ledger::Ledger;
 use rounds::Rounds;
 use verdict::Verdict;
@@ -36,6 +36,10 @@ pub(crate) enum Drill {
     RegionLoss(RegionLoss),
     /// Loses one node at once, and lets it return.
     NodeLoss(NodeLoss),
+    /// Asks a node or a region to end in good order, as an upgrade does, and lets it return. Fails
+    /// also when clients notice more than they should: one publish in a thousand fails, or one takes
+    /// a second.
+    Drain(Drain),
 }
 
 /// The loss of a region.
@@ -54,6 +58,19 @@ pub(crate) struct NodeLoss {
     /// The node; in a demonstration cluster by default the first.
     #[arg(long)]
     node: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A planned end.
+#[derive(Debug, Args)]
+pub(crate) struct Drain {
+    /// The node; in a demonstration cluster by default the first.
+    #[arg(long)]
+    node: Option<String>,
+    /// A whole region instead.
+    #[arg(long, conflicts_with = "node")]
+    region: Option<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -102,14 +119,10 @@ pub(crate) struct Common {
 
 impl Drill {
     pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
-        let (event, common) = match self {
-            Drill::RegionLoss(RegionLoss { region, common }) => (Event::RegionLoss(region), common),
-            Drill::NodeLoss(NodeLoss { node, common }) => (Event::NodeLoss(node), common),
-        };
+        let (event, common) = self.event();
         let stage = Stage::prepare(event, &common, target).await?;
         if common.dry_run || !common.live {
-            print_line(&stage.describe());
-            print_line("Nothing was done: add --live to do it.");
+            print_line(&plan(&stage, &common));
             return Ok(());
         }
         let rounds = repeat(stage, &common, target).await?;
@@ -122,6 +135,49 @@ impl Drill {
             false => Err(Failure::Check("the drill has failed".into())),
         }
     }
+
+    fn event(self) -> (Event, Common) {
+        let (what, whom, common) = match self {
+            Drill::RegionLoss(RegionLoss { region, common }) => {
+                (What::Loss, Whom::Region(region), common)
+            }
+            Drill::NodeLoss(NodeLoss { node, common }) => (What::Loss, Whom::Node(node), common),
+            Drill::Drain(Drain {
+                node,
+                region: None,
+                common,
+            }) => (What::Drain, Whom::Node(node), common),
+            Drill::Drain(Drain { region, common, .. }) => {
+                (What::Drain, Whom::Region(region), common)
+            }
+        };
+        (Event { what, whom }, common)
+    }
+}
+
+/// What would be done.
+fn plan(stage: &Stage, common: &Common) -> String {
+    let Common {
+        keys,
+        rate,
+        before,
+        after,
+        ..
+    } = common;
+    let place = match common.demo {
+        true => "start a demonstration cluster\n",
+        false => "",
+    };
+    format!(
+        "{place}create a topic and two ordered subscriptions, one of them exactly-once\n\
+         publish to {keys} keys, up to {rate} messages a second each, and consume, through {}\n\
+         after {before} s: {}\n\
+         {after} s later: undo it, and wait until everything is delivered\n\
+         say what was lost, out of order or repeated, and how long the service was away\n\
+         Nothing was done: add --live to do it.",
+        stage.endpoints().join(", "),
+        stage.describe(),
+    )
 }
 
 /// All rounds, one after the other.
@@ -155,7 +211,7 @@ async fn perform(stage: &mut Stage, common: &Common, target: &Target) -> Result<
     running.stop_publishing().await;
     running.drain().await;
     workload.delete().await;
-    Ok(ledger.verdict(&what))
+    Ok(ledger.verdict(&what, stage.is_planned()))
 }
 
 /// Says how far the drill is; results go elsewhere.

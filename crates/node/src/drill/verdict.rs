@@ -25,6 +25,12 @@ pub(super) struct Verdict {
     pub(super) stored_twice: usize,
     /// At-least-once deliveries of what had been delivered before. Allowed, and counted.
     pub(super) duplicates: usize,
+    /// Whether what happened was planned, so that clients should hardly notice.
+    planned: bool,
+    /// Attempts to publish that failed. Clients made them again.
+    failed: usize,
+    /// The longest that an attempt to publish took, whatever its answer.
+    slowest_publish: Duration,
     /// From the event until the last key could be published to again; `None` if one never could.
     pub(super) rto_publish: Option<Duration>,
     /// From the event until a message published after it was delivered for the last key.
@@ -33,7 +39,7 @@ pub(super) struct Verdict {
 
 impl Ledger {
     /// Judges everything that is written down.
-    pub(super) fn verdict(&self, drill: &str) -> Verdict {
+    pub(super) fn verdict(&self, drill: &str, planned: bool) -> Verdict {
         let pages = self.pages().clone();
         let disorder = order_violations(&pages);
         for violation in disorder.iter().take(TOLD_MAX) {
@@ -55,6 +61,9 @@ impl Ledger {
             exactly_once_violations: exactly_once_violations(&pages),
             stored_twice: stored_twice(&pages),
             duplicates: duplicates(&pages),
+            planned,
+            failed: pages.failed.len(),
+            slowest_publish: slowest_publish(&pages),
             rto_publish: rto_publish(&pages),
             rto_delivery: rto_delivery(&pages),
         }
@@ -71,9 +80,19 @@ impl Verdict {
             && self.stored_twice == 0
             && self.rto_publish.is_some()
             && self.rto_delivery.is_some()
+            && (!self.planned || self.is_hardly_noticed())
+    }
+
+    fn is_hardly_noticed(&self) -> bool {
+        let attempts = self.published + self.failed;
+        self.failed * FAILED_ONE_IN < attempts && self.slowest_publish < PLANNED_PUBLISH_MAX
     }
 }
 
+/// Where something is planned, fewer than one publish in so many may fail.
+const FAILED_ONE_IN: usize = 1_000;
+/// And none may take so long.
+const PLANNED_PUBLISH_MAX: Duration = Duration::from_secs(1);
 /// Violations of a kind that are told one by one.
 const TOLD_MAX: usize = 10;
 
@@ -191,6 +210,12 @@ fn duplicates(pages: &Pages) -> usize {
     deliveries.filter(|one| !seen.insert(one.token)).count()
 }
 
+fn slowest_publish(pages: &Pages) -> Duration {
+    let attempts = pages.published.values().chain(&pages.failed);
+    let took = attempts.map(|(called, answered)| answered.saturating_sub(*called));
+    took.max().unwrap_or_default()
+}
+
 /// From the event until the first publish that was called after it is answered, for the key that
 /// waited longest.
 fn rto_publish(pages: &Pages) -> Option<Duration> {
@@ -251,6 +276,8 @@ impl Show for Verdict {
         "EXACTLY_ONCE_VIOLATIONS",
         "STORED_TWICE",
         "DUPLICATES",
+        "FAILED",
+        "SLOWEST_PUBLISH",
         "RTO_PUBLISH",
         "RTO_DELIVERY",
         "VERDICT",
@@ -270,6 +297,8 @@ impl Show for Verdict {
             self.exactly_once_violations.to_string(),
             self.stored_twice.to_string(),
             self.duplicates.to_string(),
+            self.failed.to_string(),
+            time(Some(self.slowest_publish)),
             time(self.rto_publish),
             time(self.rto_delivery),
             self.word().to_owned(),
@@ -287,6 +316,8 @@ impl Show for Verdict {
             "exactly_once_violations": self.exactly_once_violations,
             "stored_twice": self.stored_twice,
             "duplicates": self.duplicates,
+            "failed_publishes": self.failed,
+            "slowest_publish_ms": self.slowest_publish.as_millis(),
             "rto_publish_ms": millis(self.rto_publish),
             "rto_delivery_ms": millis(self.rto_delivery),
             "verdict": self.word(),
@@ -348,7 +379,7 @@ mod tests {
     fn verdict(pages: Pages) -> Verdict {
         let ledger = Ledger::new(std::time::Instant::now());
         *ledger.pages() = pages;
-        ledger.verdict("test")
+        ledger.verdict("test", false)
     }
 
     #[test]
@@ -415,6 +446,23 @@ mod tests {
         assert_eq!(again.subscription, Audited::ExactlyOnce);
         pages.delivered.push(again);
         assert_eq!(verdict(pages).exactly_once_violations, 1);
+    }
+
+    #[test]
+    fn what_is_planned_is_hardly_noticed() {
+        let judge = |pages| {
+            let ledger = Ledger::new(std::time::Instant::now());
+            *ledger.pages() = pages;
+            ledger.verdict("test", true).passes()
+        };
+        assert!(judge(flawless()));
+        let mut failed = flawless();
+        failed.failed.push((millis(10), millis(20)));
+        assert!(!judge(failed));
+        let mut slow = flawless();
+        slow.published
+            .insert(token(2, 0), (millis(30), millis(1_030)));
+        assert!(!judge(slow));
     }
 
     #[test]

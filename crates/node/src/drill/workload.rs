@@ -18,7 +18,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 use super::Common;
-use super::endpoints::Endpoints;
+use super::endpoints::{Connection, Endpoints};
 use super::ledger::{Audited, Ledger};
 use super::message::{Delivery, Token};
 use crate::cli::session::{is_passing, requests};
@@ -153,7 +153,7 @@ impl Workload {
 
     /// Deletes the topic and the subscriptions. A failure leaves them.
     pub(super) async fn delete(&self) {
-        let channel = self.shared.endpoints.connect(0).await;
+        let channel = self.shared.endpoints.connect(0).await.channel;
         let mut subscriber = SubscriberClient::new(channel.clone());
         for (_, subscription) in &self.subscriptions {
             let subscription = subscription.clone();
@@ -173,7 +173,7 @@ async fn created(
 ) -> Result<(), Failure> {
     let give_up = Instant::now() + CREATE_MAX;
     loop {
-        match create(endpoints.connect(0).await).await {
+        match create(endpoints.connect(0).await.channel).await {
             Ok(()) => return Ok(()),
             // The attempt before said nothing, and did it.
             Err(status) if status.code() == Code::AlreadyExists => return Ok(()),
@@ -214,24 +214,28 @@ impl Running {
 /// Publishes the values of one key, one after another.
 async fn publish(shared: Arc<Shared>, key: u32, stopped: watch::Receiver<bool>) {
     let preferred = key as usize;
-    let mut client = PublisherClient::new(shared.endpoints.connect(preferred).await);
+    let mut connection = shared.endpoints.connect(preferred).await;
     let mut next = Instant::now();
     for value in 0.. {
         let mut attempt = 0;
         loop {
+            if !shared.endpoints.is_ready(&connection) {
+                connection = shared.endpoints.connect(preferred).await;
+            }
             let token = Token {
                 key,
                 value,
                 attempt,
             };
             let called = shared.ledger.now();
-            match attempt_publish(&mut client, &shared.topic, token).await {
+            match attempt_publish(&connection, &shared.topic, token).await {
                 Ok(()) => break shared.ledger.published(token, called),
                 // Whether it was stored is open: the value is not given up before it is known to be.
                 Err(_) => {
+                    shared.ledger.failed(called);
                     attempt += 1;
                     sleep(RETRY).await;
-                    client = PublisherClient::new(shared.endpoints.connect(preferred).await);
+                    connection = shared.endpoints.connect(preferred).await;
                 }
             }
         }
@@ -243,16 +247,13 @@ async fn publish(shared: Arc<Shared>, key: u32, stopped: watch::Receiver<bool>) 
     }
 }
 
-async fn attempt_publish(
-    client: &mut PublisherClient<Channel>,
-    topic: &str,
-    token: Token,
-) -> Result<(), Status> {
+async fn attempt_publish(connection: &Connection, topic: &str, token: Token) -> Result<(), Status> {
     let mut request = Request::new(PublishRequest {
         topic: topic.to_owned(),
         messages: vec![token.encode()],
     });
     request.set_timeout(CALL_MAX);
+    let mut client = PublisherClient::new(connection.channel.clone());
     // A node that hangs does not keep its word on deadlines either.
     let answered = timeout(CALL_MAX, client.publish(request)).await;
     answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
@@ -262,7 +263,7 @@ async fn attempt_publish(
 /// Keeps one stream of a subscription open, wherever there is a node for it.
 async fn consume(shared: Arc<Shared>, audited: Audited, subscription: String, preferred: usize) {
     loop {
-        let channel = shared.endpoints.connect(preferred).await;
+        let channel = shared.endpoints.connect(preferred).await.channel;
         // How a stream ends does not matter: the next one shows what became of its messages.
         let _ = stream(&shared, audited, &subscription, channel).await;
         sleep(RETRY).await;
@@ -344,7 +345,12 @@ async fn acknowledge(
                 }
                 return;
             }
-            _ => sleep(RETRY).await,
+            // Ids are good through any node.
+            _ => {
+                sleep(RETRY).await;
+                let connection = shared.endpoints.connect(0).await;
+                client = SubscriberClient::new(connection.channel);
+            }
         }
     }
 }

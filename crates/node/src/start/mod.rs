@@ -39,6 +39,8 @@ use listeners::{Inside, Listeners};
 /// Dead letters of this node's shards that wait for the router.
 const DEAD_LETTERS_WAITING_MAX: usize = 256;
 
+/// How long a node that is about to stop still takes calls, so that load balancers can notice.
+const NOTICE: Duration = Duration::from_secs(1);
 /// How long a shutdown waits for others to take its leaderships.
 const HAND_OVER_MAX: Duration = Duration::from_secs(5);
 /// How long a shutdown waits for the calls that are under way.
@@ -244,7 +246,9 @@ impl Node {
         info!("draining");
         if self.settings.member.is_some() {
             // What others can lead they lead before clients hear that this node goes.
-            let handed = self.replicas.hand_over(HAND_OVER_MAX).await;
+            let noticed = tokio::time::sleep(NOTICE);
+            let handed = self.replicas.hand_over(HAND_OVER_MAX);
+            let (handed, ()) = tokio::join!(handed, noticed);
             if let Err(stopped) = handed {
                 info!(%stopped, "not all leaderships were handed over");
             }
