@@ -18,6 +18,7 @@ mod serve;
 mod shutdown;
 mod status;
 mod subscriber;
+mod trailers;
 mod undecodable;
 mod unsupported;
 

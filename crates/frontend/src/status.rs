@@ -288,6 +288,11 @@ impl From<AckFailures> for Failure {
     fn from(why: AckFailures) -> Self {
         let ids = match why {
             AckFailures::Ids(ids) => ids,
+            AckFailures::SomeIds(ids) => {
+                let text = "More acknowledgement ids failed than this answer holds. Ask again for \
+                            those that it does not list.";
+                return ack_failures(Code::Aborted, text, ids);
+            }
             AckFailures::Superseded => {
                 let text = "Some messages are being sent again. Acknowledge the new deliveries.";
                 return Failure::new(Code::Unavailable, text);
@@ -298,6 +303,7 @@ impl From<AckFailures> for Failure {
                 let text = "Some messages will be sent again. Acknowledge the new deliveries.";
                 return Failure::new(Code::Aborted, text);
             }
+            AckFailures::NotOurs(why) => return why.into(),
         };
         let permanent = ids
             .iter()
@@ -314,14 +320,19 @@ impl From<AckFailures> for Failure {
                 "Some acknowledgement ids in the request were sent out of order.",
             )
         };
-        let ids = ids
-            .into_iter()
-            .map(|(id, failure)| (id, failure.metadata().to_owned()));
-        let metadata: HashMap<_, _> = ids.collect();
-        let reason = "EXACTLY_ONCE_ACKID_FAILURE";
-        let details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
-        Failure(Box::new(Status::with_error_details(code, text, details)))
+        ack_failures(code, text, ids)
     }
+}
+
+/// The failed ids in the words that clients look for.
+fn ack_failures(code: Code, text: &str, ids: Vec<(String, AckFailure)>) -> Failure {
+    let ids = ids
+        .into_iter()
+        .map(|(id, failure)| (id, failure.metadata().to_owned()));
+    let metadata: HashMap<_, _> = ids.collect();
+    let reason = "EXACTLY_ONCE_ACKID_FAILURE";
+    let details = ErrorDetails::with_error_info(reason, DOMAIN, metadata);
+    Failure(Box::new(Status::with_error_details(code, text, details)))
 }
 
 #[cfg(test)]

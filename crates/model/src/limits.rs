@@ -21,6 +21,13 @@ pub const ORDERING_KEY_BYTES_MAX: usize = 1_024;
 pub const ACK_REQUEST_BYTES_MAX: usize = 524_288;
 /// 3,000 ids (what Node's client sends at most) fit into [`ACK_REQUEST_BYTES_MAX`].
 pub const ACK_ID_BYTES_MAX: usize = 160;
+/// Failed ids in the details of one status, before they become base64: the trailers then stay below
+/// 8 KiB, where clients on grpc-core begin to refuse them; others refuse 16 KiB.
+pub const ACK_FAILURES_BYTES_DEFAULT: usize = 5_000;
+/// The same for Google's client for Node, which never sees trailers of 64 KiB.
+pub const ACK_FAILURES_BYTES_NODE: usize = 45_000;
+/// The same for Google's other clients: they take 4 MiB and more, and are to get 1 MB at most.
+pub const ACK_FAILURES_BYTES_MAX: usize = 750_000;
 /// What a gRPC request may weigh before it is decoded: the largest publish and its framing.
 pub const GRPC_REQUEST_BYTES_MAX: usize = 11 * 1024 * 1024;
 

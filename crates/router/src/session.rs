@@ -108,6 +108,12 @@ impl Session {
         }
     }
 
+    /// The subscription that it pulls from.
+    #[must_use]
+    pub fn subscription(&self) -> Incarnation {
+        self.subscription
+    }
+
     /// Changes the deadline of later deliveries.
     pub async fn set_deadline(&mut self, ack_deadline: Duration) {
         self.openings.set_deadline(ack_deadline).await;

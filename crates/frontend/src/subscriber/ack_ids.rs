@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use model::limits::{ACK_DEADLINE_SECONDS_MAX, ACK_REQUEST_BYTES_MAX};
-use model::{AckId, ClusterSecret};
+use model::{AckId, ClusterSecret, Incarnation};
 use prost::Message;
 use thiserror::Error;
 
-/// Why a request with ack ids is refused as a whole: none of its ids is processed.
+/// Why a request with ack ids is refused.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum InvalidAckIds {
     #[error("The request has no ack_ids.")]
     None,
     #[error("Request payload size exceeds the limit: {ACK_REQUEST_BYTES_MAX} bytes.")]
     TooLarge,
+    /// Or of another subscription. All other ids of the request are processed.
     #[error("You have passed an invalid ack ID to the service (ack_id={0}).")]
     Malformed(String),
     #[error(
@@ -35,12 +36,31 @@ pub(crate) fn check_size(request: &impl Message, ids: &[String]) -> Result<(), I
     }
 }
 
-/// Decodes all ids, or none.
-pub(crate) fn decode(ids: &[String], secret: &ClusterSecret) -> Result<Vec<AckId>, InvalidAckIds> {
-    let decoded = ids
-        .iter()
-        .map(|id| AckId::decode(id, secret).ok_or_else(|| InvalidAckIds::Malformed(shortened(id))));
-    decoded.collect()
+/// The ids of a request that are of one subscription, each with its place in the request.
+pub(crate) fn own(
+    ids: &[String],
+    subscription: Incarnation,
+    secret: &ClusterSecret,
+) -> (Vec<usize>, Vec<AckId>) {
+    let decoded = ids.iter().map(|id| AckId::decode(id, secret));
+    let own = decoded.map(|id| id.filter(|id| id.subscription == subscription));
+    let own = own.enumerate().filter_map(|(place, id)| Some((place, id?)));
+    own.unzip()
+}
+
+/// The replies to the ids at these places; none for an id that is at no place.
+pub(crate) fn in_order<R: Copy>(ids: usize, places: &[usize], replies: &[R]) -> Vec<Option<R>> {
+    assert_eq!(places.len(), replies.len(), "one reply for each id");
+    let mut ordered = vec![None; ids];
+    for (place, reply) in places.iter().zip(replies) {
+        ordered[*place] = Some(*reply);
+    }
+    ordered
+}
+
+/// That an id names no delivery of the subscription.
+pub(crate) fn malformed(id: &str) -> InvalidAckIds {
+    InvalidAckIds::Malformed(shortened(id))
 }
 
 /// Checks the deadline of a ModifyAckDeadline; zero is a nack.
@@ -58,7 +78,7 @@ fn shortened(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Generation, Incarnation, KeyHash, MessageId};
+    use model::{Generation, KeyHash, MessageId};
     use proto::pubsub::AcknowledgeRequest;
 
     use super::*;
@@ -88,17 +108,23 @@ mod tests {
     }
 
     #[test]
-    fn one_malformed_id_refuses_all() {
+    fn ids_of_nobody_and_of_others_leave_the_rest_alone() {
         let secret = ClusterSecret([1; 16]);
-        let ack = AckId {
-            subscription: Incarnation(1),
+        let of = |subscription| AckId {
+            subscription: Incarnation(subscription),
             key: KeyHash([2; 16]),
             message: MessageId(3),
             generation: Generation::default(),
         };
-        let id = ack.encode(&secret);
-        assert_eq!(decode(std::slice::from_ref(&id), &secret), Ok(vec![ack]));
-        let malformed = decode(&[id, "not-an-id".into()], &secret);
-        assert_eq!(malformed, Err(InvalidAckIds::Malformed("not-an-id".into())));
+        let ids = [
+            "not-an-id".to_owned(),
+            of(1).encode(&secret),
+            of(2).encode(&secret),
+            of(1).encode(&secret),
+        ];
+        let (places, own) = own(&ids, Incarnation(1), &secret);
+        assert_eq!((&places[..], own), (&[1, 3][..], vec![of(1); 2]));
+        let replies = in_order(ids.len(), &places, &['a', 'b']);
+        assert_eq!(replies, [None, Some('a'), None, Some('b')]);
     }
 }

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
+use self::acknowledge::Caller;
 use crate::Shutdown;
 use crate::deadline::timeout;
 use crate::unsupported::unsupported;
@@ -91,9 +92,9 @@ impl Subscriber for SubscriberService {
         &self,
         request: Request<ModifyAckDeadlineRequest>,
     ) -> Result<Response<()>, Status> {
-        let timeout = timeout(request.metadata());
+        let caller = Caller::of(request.metadata());
         let request = request.into_inner();
-        let done = acknowledge::modify_ack_deadline(&self.router, request, timeout).await;
+        let done = acknowledge::modify_ack_deadline(&self.router, request, &caller).await;
         Ok(Response::new(done?))
     }
 
@@ -101,9 +102,9 @@ impl Subscriber for SubscriberService {
         &self,
         request: Request<AcknowledgeRequest>,
     ) -> Result<Response<()>, Status> {
-        let timeout = timeout(request.metadata());
+        let caller = Caller::of(request.metadata());
         let request = request.into_inner();
-        let done = acknowledge::acknowledge(&self.router, request, timeout).await;
+        let done = acknowledge::acknowledge(&self.router, request, &caller).await;
         Ok(Response::new(done?))
     }
 

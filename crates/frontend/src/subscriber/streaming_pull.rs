@@ -1,5 +1,6 @@
 //! StreamingPull: one task for each stream, between the client's requests and the session's news.
 
+mod confirm;
 mod request;
 mod stream;
 

@@ -51,6 +51,18 @@ impl Client {
         }
     }
 
+    /// Another connection, whose transport takes large trailers.
+    pub(crate) fn with_large_trailers(&self, node: &Node) -> Self {
+        const TRAILERS_BYTES_MAX: u32 = 4 * 1024 * 1024;
+        let endpoint = Endpoint::from_shared(format!("http://{}", node.endpoint()));
+        let endpoint = endpoint.expect("an address");
+        let endpoint = endpoint.http2_max_header_list_size(TRAILERS_BYTES_MAX);
+        Client {
+            publisher: self.publisher.clone(),
+            subscriber: SubscriberClient::new(endpoint.connect_lazy()),
+        }
+    }
+
     /// Creates a topic; its name.
     pub(crate) async fn topic(&self, id: &str) -> String {
         let name = format!("projects/cases/topics/{id}");

@@ -156,3 +156,128 @@ async fn leases_outlive_the_node() {
     fresh.pull_nothing(&subscription).await;
     fresh.acknowledge(&subscription, &received).await;
 }
+
+/// An ack id of another subscription.
+async fn foreign_id(client: &Client, topic: &str) -> String {
+    let rest = proto::pubsub::Subscription::default();
+    let other = client.subscription("billing", topic, rest).await;
+    client.publish(topic, "", &["for both"]).await;
+    ack_ids(&client.pull(&other, 1).await).remove(0)
+}
+
+#[tokio::test]
+async fn ids_that_are_none_do_not_spoil_the_good_one() {
+    let node = Node::start();
+    let client = Client::new(&node);
+    let topic = client.topic("orders").await;
+    let subscription = client
+        .subscription("shipping", &topic, exactly_once())
+        .await;
+    let wrong = vec!["no ack id".to_owned(), foreign_id(&client, &topic).await];
+    let received = client.pull(&subscription, 1).await;
+    let mixed = [wrong.clone(), ack_ids(&received)].concat();
+    let extended = client.try_modify(&subscription, mixed.clone(), 600).await;
+    assert_invalid(extended, &wrong);
+    assert_invalid(client.try_acknowledge(&subscription, mixed).await, &wrong);
+    // It would come again, were it not acknowledged.
+    let good = ack_ids(&received);
+    assert_invalid(
+        client.try_modify(&subscription, good.clone(), 0).await,
+        &good,
+    );
+    client.pull_nothing(&subscription).await;
+}
+
+#[tokio::test]
+async fn at_least_once_an_id_that_is_none_is_refused_alone() {
+    let node = Node::start();
+    let client = Client::new(&node);
+    let topic = client.topic("orders").await;
+    let rest = proto::pubsub::Subscription::default();
+    let subscription = client.subscription("shipping", &topic, rest).await;
+    for wrong in ["no ack id".to_owned(), foreign_id(&client, &topic).await] {
+        let received = client.pull(&subscription, 1).await;
+        let mixed = [vec![wrong], ack_ids(&received)].concat();
+        let refused = client.try_acknowledge(&subscription, mixed).await;
+        let refused = refused.expect_err("an id that is none is told");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        client.nack(&subscription, &received).await;
+        client.pull_nothing(&subscription).await;
+        client.publish(&topic, "", &["next"]).await;
+    }
+}
+
+/// The ids that an answer lists as failed for good.
+fn listed(status: &Status) -> Vec<String> {
+    let details = status.get_error_details();
+    let info = details.error_info().expect("an ErrorInfo");
+    assert!(info.metadata.values().all(|failure| failure == INVALID));
+    info.metadata.keys().cloned().collect()
+}
+
+#[tokio::test]
+async fn failed_ids_that_do_not_fit_into_one_answer_are_told_in_several() {
+    const STALE: usize = 100;
+    let node = Node::start();
+    let client = Client::new(&node);
+    let topic = client.topic("orders").await;
+    let subscription = client
+        .subscription("shipping", &topic, exactly_once())
+        .await;
+    client.publish(&topic, "", &["paid"; STALE]).await;
+    let stale = client.pull_all(&subscription, STALE).await;
+    client.nack(&subscription, &stale).await;
+    let good = client.pull_all(&subscription, STALE).await;
+    let mut ids = [ack_ids(&stale), ack_ids(&good)].concat();
+    let mut answers = 0;
+    let mut failed = Vec::new();
+    // A client that repeats what is not listed, as Google's do after ABORTED.
+    loop {
+        let acknowledged = client.try_acknowledge(&subscription, ids.clone()).await;
+        let status = acknowledged.expect_err("some ids are stale");
+        let told = listed(&status);
+        assert!(!told.is_empty(), "{status:?}");
+        ids.retain(|id| !told.contains(id));
+        failed.extend(told);
+        answers += 1;
+        if status.code() != Code::Aborted {
+            assert_eq!(status.code(), Code::InvalidArgument);
+            break;
+        }
+    }
+    assert!(
+        answers > 1,
+        "a client of which nothing is known takes 8 KiB"
+    );
+    assert_eq!(ids, ack_ids(&good));
+    assert_eq!(failed.len(), STALE);
+    client.pull_nothing(&subscription).await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_more_is_told_all_failed_ids_at_once() {
+    const STALE: usize = 1_000;
+    let node = Node::start();
+    let client = Client::new(&node).with_large_trailers(&node);
+    let topic = client.topic("orders").await;
+    let subscription = client
+        .subscription("shipping", &topic, exactly_once())
+        .await;
+    client.publish(&topic, "", &["paid"; STALE]).await;
+    let stale = client.pull_all(&subscription, STALE).await;
+    client.nack(&subscription, &stale).await;
+    let mut request = tonic::Request::new(proto::pubsub::AcknowledgeRequest {
+        subscription,
+        ack_ids: ack_ids(&stale),
+    });
+    let client_name = "gl-python/3.11 grpc/1.70 gapic/2.30"
+        .parse()
+        .expect("ascii");
+    request
+        .metadata_mut()
+        .insert("x-goog-api-client", client_name);
+    let status = client.subscriber.clone().acknowledge(request).await;
+    let status = status.expect_err("all ids are stale");
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert_eq!(listed(&status).len(), STALE);
+}

@@ -291,3 +291,55 @@ async fn acks_are_confirmed_on_exactly_once_streams_only() {
     });
     stream.is_silent_for(SILENCE).await;
 }
+
+/// A stream's good id beside one that `wrong` makes of a foreign one.
+async fn send_mixed(
+    rest: Subscription,
+    wrong: impl Fn(&str) -> String,
+) -> (Node, Client, String, Stream, Vec<String>) {
+    let (node, client, topic, subscription) = start(rest).await;
+    let default = Subscription::default();
+    let other = client.subscription("billing", &topic, default).await;
+    client.publish(&topic, "", &["paid"]).await;
+    let foreign = ack_ids(&client.pull(&other, 1).await).remove(0);
+    let mut stream = client.stream(&subscription, heartbeat()).await;
+    let good = ack_ids(&stream.receive(1).await).remove(0);
+    let ids = vec![wrong(&foreign), good];
+    stream.send(StreamingPullRequest {
+        ack_ids: ids.clone(),
+        ..heartbeat()
+    });
+    (node, client, subscription, stream, ids)
+}
+
+#[tokio::test]
+async fn a_foreign_id_on_a_stream_is_invalid_and_the_good_one_counts() {
+    let (_node, _, _, mut stream, ids) = send_mixed(exactly_once(), str::to_owned).await;
+    let answer = stream.response_within(SOON).await;
+    let confirmation = answer.acknowledge_confirmation.expect("exactly-once");
+    assert_eq!(confirmation.invalid_ack_ids, ids[..1]);
+    assert_eq!(confirmation.ack_ids, ids[1..]);
+    assert!(confirmation.temporary_failed_ack_ids.is_empty());
+}
+
+#[tokio::test]
+async fn at_least_once_a_foreign_id_on_a_stream_costs_nothing() {
+    let rest = Subscription::default();
+    let (_node, client, subscription, mut stream, ids) = send_mixed(rest, str::to_owned).await;
+    stream.is_silent_for(SILENCE).await;
+    let given_back = client.try_modify(&subscription, ids[1..].to_vec(), 0).await;
+    given_back.expect("at least once, an old id is no failure");
+    stream.is_silent_for(SILENCE).await;
+}
+
+#[tokio::test]
+async fn an_id_that_is_none_ends_the_stream_after_the_good_one_counts() {
+    let rest = Subscription::default();
+    let broken = |foreign: &str| foreign.to_uppercase();
+    let (_node, client, subscription, mut stream, ids) = send_mixed(rest, broken).await;
+    let ended = stream.end_within(SOON).await.unwrap_err();
+    assert_eq!(ended.code(), Code::InvalidArgument);
+    let given_back = client.try_modify(&subscription, ids[1..].to_vec(), 0).await;
+    given_back.expect("at least once, an old id is no failure");
+    client.pull_nothing(&subscription).await;
+}

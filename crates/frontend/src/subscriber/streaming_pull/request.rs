@@ -52,12 +52,21 @@ pub(crate) struct Asked {
     pub(crate) acks: Vec<AckId>,
     pub(crate) deadlines: Vec<(AckId, Duration)>,
     pub(crate) ack_deadline: Option<Duration>,
+    /// The first id that is none, for which the stream ends once the rest is carried out.
+    pub(crate) malformed: Option<InvalidAckIds>,
 }
 
 impl Asked {
     /// A request that carries nothing is a heartbeat.
     pub(crate) fn is_heartbeat(&self) -> bool {
-        self.acks.is_empty() && self.deadlines.is_empty() && self.ack_deadline.is_none()
+        let Asked {
+            acks,
+            deadlines,
+            ack_deadline,
+            malformed,
+        } = self;
+        let ids = acks.len() + deadlines.len();
+        ids == 0 && ack_deadline.is_none() && malformed.is_none()
     }
 }
 
@@ -114,11 +123,23 @@ pub(crate) fn asked(
         .iter()
         .map(|seconds| ack_ids::deadline(*seconds));
     let deadlines = deadlines.collect::<Result<Vec<_>, _>>()?;
-    let ids = ack_ids::decode(&request.modify_deadline_ack_ids, secret)?;
+    let mut malformed = None;
+    let mut decode = |id: &String| {
+        let decoded = AckId::decode(id, secret);
+        if decoded.is_none() {
+            malformed.get_or_insert_with(|| ack_ids::malformed(id));
+        }
+        decoded
+    };
+    let acks = request.ack_ids.iter().filter_map(&mut decode).collect();
+    let ids = request.modify_deadline_ack_ids.iter();
+    let deadlines = ids.zip(deadlines);
+    let deadlines = deadlines.filter_map(|(id, deadline)| Some((decode(id)?, deadline)));
     Ok(Asked {
-        acks: ack_ids::decode(&request.ack_ids, secret)?,
-        deadlines: ids.into_iter().zip(deadlines).collect(),
+        acks,
+        deadlines: deadlines.collect(),
         ack_deadline: None,
+        malformed,
     })
 }
 

@@ -4,14 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::dispatch::{AckReply, ModifyReply};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use model::limits::{STREAM_AGE_MAX, STREAM_IDLE_MAX};
-use proto::pubsub::streaming_pull_response::{
-    AcknowledgeConfirmation, ModifyAckDeadlineConfirmation, SubscriptionProperties,
-};
+use proto::pubsub::streaming_pull_response::SubscriptionProperties;
 use proto::pubsub::{StreamingPullRequest, StreamingPullResponse};
 use router::session::{News, Session};
 use router::{Open, Router};
@@ -19,7 +16,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tonic::{Status, Streaming};
 
-use super::request::{self, Asked, First};
+use super::confirm;
+use super::request::{self, Asked, First, InvalidStreamRequest};
 use crate::Shutdown;
 use crate::status::{Failure, Unavailable};
 use crate::subscriber::response::{Batch, batches};
@@ -94,7 +92,7 @@ impl Stream {
             opened,
             heard: opened,
         };
-        stream.perform(asked).await;
+        stream.perform(asked).await?;
         Ok(stream)
     }
 
@@ -161,32 +159,20 @@ impl Stream {
             let response = self.response(Vec::new());
             return self.send(response).await;
         }
-        self.perform(asked).await;
-        Ok(())
+        self.perform(asked).await
     }
 
-    async fn perform(&mut self, asked: Asked) {
+    /// Carries out what a request asks; fails for an id that is none, after all others.
+    async fn perform(&mut self, asked: Asked) -> Result<(), Failure> {
         if let Some(ack_deadline) = asked.ack_deadline {
             self.session.set_deadline(ack_deadline).await;
         }
         let properties = self.properties;
+        let subscription = self.session.subscription();
         if !asked.acks.is_empty() {
             let (router, name) = (self.router.clone(), self.first.subscription.clone());
             self.calls.push(Box::pin(async move {
-                let replies = router.acknowledge(&name, asked.acks.clone(), None).await;
-                let secret = router.secret();
-                let mut confirmation = AcknowledgeConfirmation::default();
-                for (at, ack) in asked.acks.iter().enumerate() {
-                    let list = match replies.as_ref().map(|replies| replies[at]) {
-                        Ok(AckReply::Acknowledged | AckReply::Superseded | AckReply::Void) => {
-                            &mut confirmation.ack_ids
-                        }
-                        Ok(AckReply::Stale) => &mut confirmation.invalid_ack_ids,
-                        Ok(AckReply::Unordered) => &mut confirmation.unordered_ack_ids,
-                        Err(_) => &mut confirmation.temporary_failed_ack_ids,
-                    };
-                    list.push(ack.encode(&secret));
-                }
+                let confirmation = confirm::acks(&router, &name, subscription, asked.acks).await;
                 confirmed(properties, |response| {
                     response.acknowledge_confirmation = Some(confirmation);
                 })
@@ -195,23 +181,19 @@ impl Stream {
         if !asked.deadlines.is_empty() {
             let (router, name) = (self.router.clone(), self.first.subscription.clone());
             self.calls.push(Box::pin(async move {
-                let replies = router
-                    .modify_deadline(&name, asked.deadlines.clone(), None)
-                    .await;
-                let secret = router.secret();
-                let mut confirmation = ModifyAckDeadlineConfirmation::default();
-                for (at, (ack, _)) in asked.deadlines.iter().enumerate() {
-                    let list = match replies.as_ref().map(|replies| replies[at]) {
-                        Ok(ModifyReply::Modified) => &mut confirmation.ack_ids,
-                        Ok(ModifyReply::Stale) => &mut confirmation.invalid_ack_ids,
-                        Err(_) => &mut confirmation.temporary_failed_ack_ids,
-                    };
-                    list.push(ack.encode(&secret));
-                }
+                let asked = asked.deadlines;
+                let confirmation = confirm::deadlines(&router, &name, subscription, asked).await;
                 confirmed(properties, |response| {
                     response.modify_ack_deadline_confirmation = Some(confirmation);
                 })
             }));
+        }
+        match asked.malformed {
+            None => Ok(()),
+            Some(malformed) => {
+                self.finish().await?;
+                Err(InvalidStreamRequest::from(malformed).into())
+            }
         }
     }
 
@@ -247,7 +229,7 @@ impl Stream {
         sent.map_err(|_| Unavailable::StreamClosed.into())
     }
 
-    /// The client has closed its side: what it asked is still carried out, then the stream ends.
+    /// The stream is about to end: what the client asked is still carried out.
     async fn finish(&mut self) -> Result<(), Failure> {
         const WAIT_MAX: Duration = Duration::from_millis(500);
         let end = sleep_until(Instant::now() + WAIT_MAX);
