@@ -107,6 +107,14 @@ impl Loose {
         }
     }
 
+    /// Lets all go that wait for a moment.
+    pub(super) fn end_back_offs(&mut self) {
+        while let Some((_, message)) = self.times.first().copied() {
+            let bytes = self.again[&message].bytes;
+            self.insert(message, bytes, None);
+        }
+    }
+
     pub(super) fn next_time(&self) -> Option<Timestamp> {
         self.times.first().map(|(at, _)| *at)
     }

@@ -23,6 +23,10 @@ impl Dispatcher {
         }
         let was_exactly_once = self.attachment.settings.exactly_once;
         self.attachment = Arc::new(attachment.clone());
+        if self.attachment.settings.retry.is_none() && !model::sabotage!("back-off-outlives-policy")
+        {
+            self.end_back_offs();
+        }
         if !was_exactly_once && self.attachment.settings.exactly_once {
             self.adopt_leases(step);
         }
@@ -32,6 +36,17 @@ impl Dispatcher {
         }
         self.refresh_all();
         Ok(())
+    }
+
+    /// Without a retry policy nothing waits.
+    fn end_back_offs(&mut self) {
+        self.failures.clear();
+        self.loose.end_back_offs();
+        for (_, strand) in std::mem::take(&mut self.resumptions) {
+            let lane = self.lanes.get_mut(&strand);
+            lane.expect("a lane that is held back is in memory")
+                .resume_at = None;
+        }
     }
 
     /// Lets the log know of the leases from before it kept leases: their acks go on counting.

@@ -1,7 +1,9 @@
 //! Settings that change under way.
 
+use std::time::Duration;
+
 use engine::dispatch::AckReply;
-use engine::subscription::SubscriptionSettings;
+use engine::subscription::{RetryPolicy, SubscriptionSettings};
 
 use crate::bench::{Bench, PLENTY, SUB, settings};
 
@@ -56,4 +58,27 @@ fn what_was_delivered_exactly_once_keeps_its_lease() {
     assert_eq!(bench.ack(&before), [AckReply::Acknowledged]);
     bench.pass_seconds(30);
     assert!(bench.take(stream).is_empty());
+}
+
+#[test]
+fn what_a_retry_policy_holds_back_comes_at_once_without_it() {
+    let patient = SubscriptionSettings {
+        retry: Some(RetryPolicy {
+            minimum: Duration::from_secs(30),
+            maximum: Duration::from_secs(600),
+        }),
+        ..settings(true)
+    };
+    let mut bench = Bench::new(patient);
+    let stream = bench.stream(PLENTY);
+    bench.publish("k", &["1", "2"]);
+    bench.publish("", &["free"]);
+    let received = bench.take(stream);
+    bench.nack(&received);
+    bench.pass_seconds(1);
+    assert!(bench.take(stream).is_empty());
+    bench.attach(SUB, 2, settings(true));
+    let mut again = bench.texts(stream);
+    again.sort();
+    assert_eq!(again, ["1", "2", "free"]);
 }
