@@ -284,6 +284,7 @@ impl History {
             kind,
             client: client.map(str::to_owned),
             deadline: bench::ACK_DEADLINE,
+            messages_max: credit.messages,
         };
         self.promises.sessions.insert(session, known);
         self.open.push(session);
@@ -391,7 +392,7 @@ impl History {
         };
         let session = self.bench.come_back(stream, credit);
         self.note(format!("{stream} comes back as {session}"));
-        self.promises.came_back(stream, session);
+        self.promises.came_back(stream, session, credit.messages);
         for (to, _) in self.received.iter_mut().filter(|(to, _)| *to == stream) {
             *to = session;
         }
@@ -405,14 +406,16 @@ impl History {
         self.bench.hold_log = false;
         self.bench.apply_log();
         self.listen();
-        let session = self.bench.stream(Credit {
+        let ample = Credit {
             messages: 10_000,
             bytes: 1_000_000,
-        });
+        };
+        let session = self.bench.stream(ample);
         let known = Known {
             kind: SessionKind::Stream,
             client: None,
             deadline: bench::ACK_DEADLINE,
+            messages_max: ample.messages,
         };
         self.promises.sessions.insert(session, known);
         self.open.push(session);

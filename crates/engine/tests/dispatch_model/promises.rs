@@ -29,6 +29,8 @@ struct Lease {
     doubtful: bool,
     /// When its deadline is cannot be told from outside.
     changing: bool,
+    /// Which leader gave it, counting all of them. What earlier ones gave counts for no credit.
+    leader: u32,
 }
 
 /// What is known of a session.
@@ -37,6 +39,7 @@ pub(crate) struct Known {
     pub(crate) kind: SessionKind,
     pub(crate) client: Option<String>,
     pub(crate) deadline: Duration,
+    pub(crate) messages_max: u32,
 }
 
 pub(crate) struct Promises {
@@ -156,10 +159,13 @@ impl Promises {
     }
 
     /// A stream is open again, under another number.
-    pub(crate) fn came_back(&mut self, stream: SessionId, session: SessionId) {
-        let known = self.sessions[&stream].clone();
-        let deadline = bench::ACK_DEADLINE;
-        self.sessions.insert(session, Known { deadline, ..known });
+    pub(crate) fn came_back(&mut self, stream: SessionId, session: SessionId, messages_max: u32) {
+        let known = Known {
+            deadline: bench::ACK_DEADLINE,
+            messages_max,
+            ..self.sessions[&stream].clone()
+        };
+        self.sessions.insert(session, known);
         let leases = self.leases.values_mut();
         for lease in leases.filter(|lease| lease.session == stream) {
             lease.session = session;
@@ -252,6 +258,7 @@ impl Promises {
             exactly_once: self.settings.exactly_once,
             doubtful: false,
             changing: false,
+            leader: self.leader_changes,
         };
         let leased = self.leases.insert(message, lease);
         assert!(
@@ -267,6 +274,22 @@ impl Promises {
         assert!(
             !acknowledged || !comes_by_itself,
             "P5: {message} comes again after its ack"
+        );
+        self.judge_outstanding(session);
+    }
+
+    /// Counted are the deliveries whose lease surely lives.
+    fn judge_outstanding(&self, session: SessionId) {
+        let is_asked = |message: MessageId| self.unanswered.keys().any(|id| id.message == message);
+        let leases = self.leases.iter();
+        let surely = leases.filter(|(message, lease)| {
+            let surely = !lease.doubtful && !lease.changing && !is_asked(**message);
+            surely && lease.session == session && lease.leader == self.leader_changes
+        });
+        let (outstanding, allowed) = (surely.count(), self.sessions[&session].messages_max);
+        assert!(
+            outstanding <= allowed as usize,
+            "P11: session {session} has {outstanding} of {allowed} messages"
         );
     }
 
