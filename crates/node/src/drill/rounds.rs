@@ -133,6 +133,9 @@ mod tests {
             exactly_once_violations: 0,
             stored_twice: 0,
             duplicates: 1,
+            planned: false,
+            failed: 0,
+            slowest_publish: Duration::ZERO,
             rto_publish: rto_ms.map(Duration::from_millis),
             rto_delivery: rto_ms.map(Duration::from_millis),
         }

@@ -26,11 +26,11 @@ pub(super) struct Verdict {
     /// At-least-once deliveries of what had been delivered before. Allowed, and counted.
     pub(super) duplicates: usize,
     /// Whether what happened was planned, so that clients should hardly notice.
-    planned: bool,
+    pub(super) planned: bool,
     /// Attempts to publish that failed. Clients made them again.
-    failed: usize,
+    pub(super) failed: usize,
     /// The longest that an attempt to publish took, whatever its answer.
-    slowest_publish: Duration,
+    pub(super) slowest_publish: Duration,
     /// From the event until the last key could be published to again; `None` if one never could.
     pub(super) rto_publish: Option<Duration>,
     /// From the event until a message published after it was delivered for the last key.

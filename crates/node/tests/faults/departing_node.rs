@@ -12,7 +12,11 @@ async fn a_node_leaves_when_others_have_what_it_had() {
     let load = Load::start(&cluster.endpoints(), PACE).await;
     load.goes_on(ACKS).await;
 
-    let names: Vec<String> = cluster.members().iter().map(|it| it.name().to_owned()).collect();
+    let names: Vec<String> = cluster
+        .members()
+        .iter()
+        .map(|it| it.name().to_owned())
+        .collect();
     let asked = &cluster.members()[1];
     let gone = asked
         .operate(&["nodes", "decommission", &names[0], "--wait"])
