@@ -20,8 +20,9 @@ const KEYS: usize = 200;
 const ROUNDS: usize = 8;
 /// How long a stream lives: everything is on several of them.
 const STREAM_LIFE: Duration = Duration::from_secs(2);
-/// How long a key may wait from its publish on, though its lease is one of two minutes.
-const WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long a key may wait from its publish on, though its lease is one of two minutes: what a
+/// closed stream never confirmed is released after five seconds, and what waits behind it follows.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 const ACK_DEADLINE_SECONDS: i32 = 120;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
