@@ -19,8 +19,8 @@ use tonic::{Request as Called, Response, Status, Streaming};
 use tracing::info;
 
 use super::frame::{Frame, beats, frames};
-use super::present::{Held, Present};
-use super::wire::{Ask, Call, CallId, Malformed, Reply, Returned};
+use super::present::{Held, Newer, Present};
+use super::wire::{Ask, Call, CallId, Malformed, NEWEST, Reply, Returned};
 use crate::shard::PublishError;
 use crate::shard::answer::{Answer, LinkAnswer};
 use crate::shard::local::LocalShard;
@@ -96,7 +96,11 @@ impl Callee {
         };
         info!(%node, number, "link begins");
         let held = self.present.take(node, number).await;
-        held.ok_or_else(|| Status::aborted("there is a newer link of this node"))
+        held.map_err(|Newer { number }| {
+            let mut refused = Status::aborted("there is a newer link of this node");
+            refused.metadata_mut().insert(NEWEST, number.into());
+            refused
+        })
     }
 }
 

@@ -4,6 +4,8 @@
 //! sessions, whose volume is bounded by the credit that they gave.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use model::limits::{LINK_FRAME_BYTES_MAX, LINK_SILENCE_MAX};
@@ -21,7 +23,7 @@ use super::frame::{Frame, beats, frames};
 use super::links::{Source, State, Waiting};
 use super::pending::Pending;
 use super::said::Said;
-use super::wire::{Call, CallId, Malformed, Reply};
+use super::wire::{Call, CallId, Malformed, NEWEST, Reply};
 use crate::peer::PeerChannel;
 use crate::shard::request::{Request, Say};
 use crate::shard::session::SessionEvent;
@@ -37,6 +39,8 @@ pub(super) struct Caller {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
     pub(super) number: u64,
+    /// The number of the node's next link.
+    pub(super) numbers: Arc<AtomicU64>,
     pub(super) hints: Hints,
 }
 
@@ -95,13 +99,32 @@ impl Caller {
                 let broken = up.work(inbound, &outbound, &mut source).await;
                 info!(%from, %to, %broken, "link is down");
             }
-            Err(broken) => debug!(%from, %to, %broken, "link does not come up"),
+            Err(broken) => {
+                debug!(%from, %to, %broken, "link does not come up");
+                self.count_on(&broken);
+            }
         }
         self.hints.forget(self.to);
         source.state.send_replace(State::Down(Instant::now()));
         source.queue.close();
         while let Ok(waiting) = source.queue.try_recv() {
             waiting.request.refuse(waiting.shard);
+        }
+    }
+}
+
+impl Caller {
+    /// Where the other end knows of a newer link, it is one of an earlier process, whose clock was
+    /// ahead: there is no other process of this node. The next link must be newer than that one.
+    fn count_on(&self, broken: &Broken) {
+        let Broken::Status(status) = broken else {
+            return;
+        };
+        let newest = status.metadata().get(NEWEST);
+        let newest = newest.and_then(|newest| newest.to_str().ok()?.parse::<u64>().ok());
+        if let Some(newest) = newest {
+            self.numbers
+                .fetch_max(newest.saturating_add(1), Ordering::Relaxed);
         }
     }
 }

@@ -38,7 +38,8 @@ struct Inner {
     peers: Peers,
     hints: Hints,
     links: Mutex<BTreeMap<NodeId, Link>>,
-    number: AtomicU64,
+    /// The number of the next link.
+    number: Arc<AtomicU64>,
 }
 
 /// The calling end of a link. Clones are the same.
@@ -85,9 +86,9 @@ pub(in crate::shard) struct Called {
 }
 
 impl Links {
-    /// The links to these peers, none of them dialled. `first` is greater than the number of any
-    /// link that this node has made, over all of its restarts; the wall clock in microseconds will
-    /// do.
+    /// The links to these peers, none of them dialled. `first` should be greater than the number of
+    /// any link that this node has made, over all of its restarts: the wall clock in microseconds,
+    /// unless it was set back. Then others say how far the node has come.
     #[must_use]
     pub fn new(peers: Peers, first: u64) -> Self {
         Links {
@@ -95,7 +96,7 @@ impl Links {
                 peers,
                 hints: Hints::default(),
                 links: Mutex::default(),
-                number: AtomicU64::new(first),
+                number: Arc::new(AtomicU64::new(first)),
             }),
         }
     }
@@ -125,6 +126,7 @@ impl Links {
             from: self.node(),
             to: node,
             number,
+            numbers: self.inner.number.clone(),
             hints: self.inner.hints.clone(),
         };
         tokio::spawn(caller.work(channel, source));

@@ -22,6 +22,13 @@ struct Place {
     over: watch::Receiver<()>,
 }
 
+/// *Refused*: a link with a higher number has the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Newer {
+    /// Its number.
+    pub(super) number: u64,
+}
+
 /// A link's place. Dropped, the link is over.
 pub(super) struct Held {
     stay: watch::Receiver<()>,
@@ -29,19 +36,19 @@ pub(super) struct Held {
 }
 
 impl Present {
-    /// Takes the place of a node's link, and waits until the one before is over. `None` when a
-    /// newer one has it.
-    pub(super) async fn take(&self, node: NodeId, number: u64) -> Option<Held> {
+    /// Takes the place of a node's link, and waits until the one before is over.
+    ///
+    /// # Errors
+    /// [`Newer`].
+    pub(super) async fn take(&self, node: NodeId, number: u64) -> Result<Held, Newer> {
         let (stay, staying) = watch::channel(());
         let (holds, over) = watch::channel(());
         let place = Place { number, stay, over };
         let before = {
             let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if places
-                .get(&node)
-                .is_some_and(|place| place.number >= number)
-            {
-                return None;
+            let newest = places.get(&node).map(|place| place.number);
+            if let Some(newer) = newest.filter(|newest| *newest >= number) {
+                return Err(Newer { number: newer });
             }
             places.insert(node, place)
         };
@@ -49,7 +56,7 @@ impl Present {
             drop(stay);
             while over.changed().await.is_ok() {}
         }
-        Some(Held {
+        Ok(Held {
             stay: staying,
             _over: holds,
         })
@@ -60,5 +67,21 @@ impl Held {
     /// Waits until a newer link wants the place.
     pub(super) async fn lost(&mut self) {
         while self.stay.changed().await.is_ok() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: NodeId = NodeId(7);
+
+    #[tokio::test]
+    async fn a_node_whose_numbers_went_back_hears_above_which_they_must_be() {
+        let present = Present::default();
+        drop(present.take(NODE, 1_000).await.expect("the place is free"));
+        let refused = present.take(NODE, 400).await.err();
+        assert_eq!(refused, Some(Newer { number: 1_000 }));
+        assert!(present.take(NODE, 1_001).await.is_ok());
     }
 }

@@ -38,6 +38,9 @@ pub(super) enum Malformed {
     Run,
 }
 
+/// Stands in the metadata of a refusal: the number of the newest link of the caller's node.
+pub(super) const NEWEST: &str = "orderly-newest-link";
+
 /// What the caller says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Call {
