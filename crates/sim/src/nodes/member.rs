@@ -22,6 +22,9 @@ const ADMIN_PORT: u16 = 10_085;
 /// The wall clock when a simulation begins: late in 2026.
 const BEGINNING: Timestamp = Timestamp(1_795_000_000_000_000_000);
 
+/// What nodes take the round trip between two regions for: what it is in a simulation.
+const REGION_ROUND_TRIP: Duration = Duration::from_millis(80);
+
 /// Registry groups of a simulated cluster, and shards of each region.
 const REGISTRIES: u16 = 1;
 const SHARDS: u16 = 1;
@@ -68,6 +71,7 @@ impl Member {
                 peer_listen: everywhere(PEER_PORT),
                 join: join.clone(),
                 wan_one_way: Duration::ZERO,
+                region_round_trip: Some(REGION_ROUND_TRIP),
                 tls: None,
             }),
             ..Settings::default()
