@@ -12,13 +12,13 @@ use proto::pubsub::{
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep, timeout};
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::cluster::{Cluster, Which};
 use super::plan::Plan;
 use crate::cli::Failure;
 use crate::cli::output::print_line;
-use crate::cli::session::requests;
+use crate::cli::session::{is_passing, requests};
 
 const TOPIC: &str = "projects/demo/topics/orders";
 const SUBSCRIPTION: &str = "projects/demo/subscriptions/shipping";
@@ -164,14 +164,15 @@ fn late(what: &str) -> Failure {
     Failure::Check(format!("a {what} took longer than {STEP_MAX:?}"))
 }
 
+/// Creates the topic and the subscription, also while leaders are still on their way home.
 async fn create(channel: Channel) -> Result<(), Failure> {
+    let mut publisher = PublisherClient::new(channel.clone());
     let topic = Topic {
         name: TOPIC.to_owned(),
         ..Topic::default()
     };
-    PublisherClient::new(channel.clone())
-        .create_topic(topic)
-        .await?;
+    created(async || publisher.create_topic(topic.clone()).await.map(drop)).await?;
+    let mut subscriber = SubscriberClient::new(channel);
     let subscription = Subscription {
         name: SUBSCRIPTION.to_owned(),
         topic: TOPIC.to_owned(),
@@ -179,10 +180,26 @@ async fn create(channel: Channel) -> Result<(), Failure> {
         ack_deadline_seconds: ACK_DEADLINE_SECONDS,
         ..Subscription::default()
     };
-    SubscriberClient::new(channel)
-        .create_subscription(subscription)
-        .await?;
-    Ok(())
+    created(async || {
+        let created = subscriber.create_subscription(subscription.clone()).await;
+        created.map(drop)
+    })
+    .await
+}
+
+async fn created(mut create: impl AsyncFnMut() -> Result<(), Status>) -> Result<(), Failure> {
+    let give_up = Instant::now() + STEP_MAX;
+    loop {
+        match create().await {
+            Ok(()) => return Ok(()),
+            // Of an earlier story in the same folder.
+            Err(status) if status.code() == Code::AlreadyExists => return Ok(()),
+            Err(status) if is_passing(status.code()) && Instant::now() < give_up => {
+                sleep(RETRY).await;
+            }
+            Err(status) => return Err(status.into()),
+        }
+    }
 }
 
 async fn publish(channel: Channel, number: u32) -> Result<(), Status> {

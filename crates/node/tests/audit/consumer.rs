@@ -9,7 +9,7 @@ use model::MessageId;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{AcknowledgeRequest, ReceivedMessage, StreamingPullRequest};
 use sim::history::{Call, Delivered, DeliveryNumber, Session, Subscription, Value, What};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_stream::StreamExt;
 use tonic::Status;
@@ -82,7 +82,11 @@ impl Consumer {
             max_outstanding_messages: i64::from(OUTSTANDING_MAX),
             ..StreamingPullRequest::default()
         };
-        let requests = tokio_stream::once(first).chain(tokio_stream::pending());
+        // The request ends with this call: a connection lives on while one end of a stream is open,
+        // and the node would go on to deliver to nobody.
+        let (_open, over) = oneshot::channel::<()>();
+        let nothing_more = over.into_stream().filter_map(|_| None);
+        let requests = tokio_stream::once(first).chain(nothing_more);
         self.recorder.event(What::Opened {
             session,
             subscription: self.subscription,

@@ -27,7 +27,7 @@ pub(crate) fn inside(test: &str) -> bool {
     let status = Command::new("unshare")
         .args(["--mount", "--net"])
         .arg(this)
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", test, "--include-ignored", "--nocapture"])
         .env(INSIDE, "yes")
         .status();
     assert!(status.expect("unshare is there").success(), "see above");

@@ -10,7 +10,7 @@ use proto::pubsub::{
     AcknowledgeRequest, PublishRequest, PubsubMessage, ReceivedMessage, StreamingPullRequest,
     StreamingPullResponse, Subscription, Topic,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, interval, timeout};
 use tokio_stream::StreamExt;
 use tonic::Streaming;
 use tonic::transport::Channel;
@@ -30,6 +30,8 @@ const LATER: usize = 50;
 const SOON: Duration = Duration::from_secs(20);
 /// Longer than the test takes: no lease may end.
 const ACK_DEADLINE_SECONDS: i32 = 300;
+/// Between two attempts.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 const CALL_MAX: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,8 +134,13 @@ impl Consumer {
             subscription: SUBSCRIPTION.to_owned(),
             ack_ids: received.iter().map(|one| one.ack_id.clone()).collect(),
         };
-        let answer = self.client.acknowledge(request).await;
-        answer.expect("acks are taken");
+        let give_up = Instant::now() + SOON;
+        let mut look = interval(LOOK_EVERY);
+        // Leaders may still be on their way home.
+        while let Err(status) = self.client.acknowledge(request.clone()).await {
+            assert!(Instant::now() < give_up, "acks are not taken: {status:?}");
+            look.tick().await;
+        }
     }
 }
 
