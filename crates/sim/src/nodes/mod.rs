@@ -1,14 +1,14 @@
 //! Whole nodes in one thread from one seed: the same start-up code as the binary, on virtual time,
 //! network and disk.
 //!
-//! - [`plan`]: what a seed chooses before it begins.
-//! - [`world`]: nodes and clients, and the time in which they live.
-//! - [`faults`], [`trouble`]: what goes wrong, and when; how it begins and ends.
-//! - [`member`]: a node, process after process.
-//! - [`disk`], [`network`]: what it finds around it.
-//! - [`client`]: who publishes and consumes.
-//! - [`recorder`]: what they did and saw.
-//! - [`verdict`]: what is to be said of it.
+//! - `plan`: what a seed chooses before it begins.
+//! - `world`: nodes and clients, and the time in which they live.
+//! - `faults`, `trouble`: what goes wrong, and when; how it begins and ends.
+//! - `member`: a node, process after process.
+//! - `disk`, `network`: what it finds around it.
+//! - `client`: who publishes and consumes.
+//! - `recorder`: what they did and saw.
+//! - `verdict`: what is to be said of it.
 //!
 //! The process must draw all its randomness and time from the seed, which this crate can't see to:
 //! the program `orderly-sim-nodes` does, and runs one seed.

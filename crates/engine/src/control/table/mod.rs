@@ -2,7 +2,7 @@
 //!
 //! In sort order: [`cluster`], [`topic`], [`subscription`], [`topic_subscription`], [`project`],
 //! [`region`], [`node`], [`placement`], [`awake_node`], [`changes`],
-//! [`format`].
+//! [`mod@format`].
 //! Keys with names differ in length, so [`crate::kv::View::floor`] is of no use here.
 
 pub mod awake_node;
