@@ -60,9 +60,9 @@ impl Proposal {
 
     /// The payloads of the entry, in the order of [`crate::table::run::PayloadAt::number`].
     pub fn payloads(&self) -> impl Iterator<Item = &RunPayload> {
-        self.commands.iter().filter_map(|command| match command {
-            Command::Shard(shard::Command::Publish(publish)) => Some(&publish.payload),
-            _ => None,
+        self.commands.iter().flat_map(|command| match command {
+            Command::Shard(command) => command.payloads(),
+            _ => &[],
         })
     }
 
@@ -84,14 +84,17 @@ impl Proposal {
     /// Puts the payloads back that [`Proposal::encode`] left out, for a replica that lacks them.
     ///
     /// # Panics
-    /// When there are not as many as the entry has publishes.
+    /// When there are not as many as the entry's commands have.
     pub fn attach_payloads(&mut self, payloads: impl IntoIterator<Item = RunPayload>) {
         let mut payloads = payloads.into_iter();
         for command in &mut self.commands {
-            if let Command::Shard(shard::Command::Publish(publish)) = command {
-                publish.payload = payloads.next().expect("one payload for each publish");
+            if let Command::Shard(command) = command {
+                command.attach_payloads(&mut payloads);
             }
         }
-        assert!(payloads.next().is_none(), "more payloads than publishes");
+        assert!(
+            payloads.next().is_none(),
+            "more payloads than commands want"
+        );
     }
 }

@@ -114,6 +114,17 @@ pub const STRAND_IDLE: Duration = Duration::from_secs(600);
 /// Strands of one shard that are sealed at once: each may be a question to a registry group, and
 /// publishes of it wait. Others that could be released wait for their turn.
 pub const SEALED_STRANDS_MAX: usize = 2_000;
+/// Rows that the move of one key takes along: runs, and for each subscription what it has settled.
+/// One command opens them all. A key with more is not moved.
+pub const MOVE_ITEMS_MAX: usize = 10_000;
+/// Payload bytes that the move of one key takes along: the key stands still while they travel.
+pub const MOVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Payload bytes, and rows, of one part of a copy on its way: more than one message only below it.
+pub const MOVE_PART_BYTES: usize = 512 * 1024;
+/// Rows of one part of a copy.
+pub const MOVE_PART_ITEMS: usize = 1_000;
+/// Copies of keys on their way to one shard at once.
+pub const STAGING_MAX: usize = 256;
 /// Rows that one clean-up command touches: it must not hold up publishes.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 /// Keys that one command of a registry group names: about 30 kB in its log.

@@ -58,6 +58,7 @@ impl Dispatcher {
                 }
                 AckOutcome::Unordered => AckReply::Unordered,
                 AckOutcome::Stale => self.stale_ack(step, &id)?,
+                AckOutcome::Elsewhere => AckReply::Elsewhere,
             };
             self.end_ack(step, ack);
             self.calls.answer_ack(ack.slot, reply, step.out);

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use model::AckId;
+use model::{AckId, KeyHash};
 
 use super::call::Slot;
 use super::dispatcher::Dispatcher;
 use super::outbox::Extension;
+use super::pin::is_keyed;
 use super::step::Step;
 use super::{ModifyReply, Output, RequestId};
-use crate::shard::{FailCause, LeaseOutcome};
+use crate::Fault;
+use crate::shard::{FailCause, LeaseOutcome, read};
 
 impl Dispatcher {
     /// Takes the changes of a call in.
@@ -18,11 +20,11 @@ impl Dispatcher {
         step: &mut Step<'_>,
         request: RequestId,
         mut ids: Vec<(AckId, Duration)>,
-    ) {
+    ) -> Result<(), Fault> {
         if ids.is_empty() {
             let replies = Vec::new();
             step.out.push(Output::Modified { request, replies });
-            return;
+            return Ok(());
         }
         self.calls.open_change(request, ids.len());
         let mut ids: Vec<_> = ids.drain(..).enumerate().collect();
@@ -30,11 +32,31 @@ impl Dispatcher {
         ids.sort_by_key(|(_, (id, _))| id.message);
         for (at, (id, duration)) in ids {
             let slot = Slot { request, at };
+            if self.is_elsewhere(step, &id)? {
+                let reply = ModifyReply::Elsewhere;
+                self.calls.answer_change(slot, reply, step.out);
+                continue;
+            }
             match duration.is_zero() {
                 true => self.give_up(step, &id, FailCause::Nack, Some(slot)),
                 false => self.extend(step, &id, duration, slot),
             }
         }
+        Ok(())
+    }
+
+    /// Whether only another shard can know the lease of a delivery. Leases that are not in the log
+    /// do not move with their key.
+    fn is_elsewhere(&mut self, step: &Step<'_>, id: &AckId) -> Result<bool, Fault> {
+        let is_known = self.leases.of_delivery(id.message, id.generation).is_some();
+        let may_move = self.attachment.settings.exactly_once && is_keyed(id.generation.epoch);
+        Ok(!is_known && may_move && !self.is_open(step, id.key)?)
+    }
+
+    /// Whether the shard has a strand, and it is not sealed.
+    fn is_open(&self, step: &Step<'_>, strand: KeyHash) -> Result<bool, Fault> {
+        let strand = read::strand(step.view, self.topic, strand)?;
+        Ok(strand.is_some_and(|strand| !strand.sealed))
     }
 
     /// A delivery is given up, by its client or because it never reached it.
@@ -69,9 +91,10 @@ impl Dispatcher {
             Some(lease) if lease.failing => self.stale_change(),
             Some(lease) if lease.logged => {
                 lease.changes += 1;
-                let generation = lease.generation;
+                let (generation, strand) = (lease.generation, lease.strand);
                 return self.outbox.extend(Extension {
                     slot,
+                    strand,
                     message,
                     generation,
                     duration,
@@ -98,7 +121,7 @@ impl Dispatcher {
         step: &mut Step<'_>,
         extensions: Vec<Extension>,
         outcomes: &[LeaseOutcome],
-    ) {
+    ) -> Result<(), Fault> {
         for (extension, outcome) in extensions.into_iter().zip(outcomes) {
             let message = extension.message;
             let lease = self.leases.of_delivery(message, extension.generation);
@@ -113,12 +136,18 @@ impl Dispatcher {
                 }
                 self.expire_if_overdue(step, message);
             }
+            let is_keyed = is_keyed(extension.generation.epoch);
             let reply = match outcome {
                 LeaseOutcome::Done { .. } => ModifyReply::Modified,
+                LeaseOutcome::Elsewhere => ModifyReply::Elsewhere,
+                LeaseOutcome::Stale if is_keyed && !self.is_open(step, extension.strand)? => {
+                    ModifyReply::Elsewhere
+                }
                 LeaseOutcome::Stale => ModifyReply::Stale,
             };
             self.calls.answer_change(extension.slot, reply, step.out);
         }
+        Ok(())
     }
 
     /// What a client hears that changes the deadline of a lease that is over.

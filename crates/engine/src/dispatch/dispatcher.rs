@@ -126,6 +126,7 @@ impl Dispatcher {
         if !model::sabotage!("new-leader-forgets-leases") {
             dispatcher.restore_leases(step, &backlog)?;
         }
+        dispatcher.meet_arrived(step, &backlog)?;
         Ok(Some(dispatcher))
     }
 
@@ -266,8 +267,7 @@ impl Dispatcher {
                 Ok(())
             }
             (Logging::Extensions(extensions), Reply::Leases(outcomes)) => {
-                self.extended(step, extensions, &outcomes);
-                Ok(())
+                self.extended(step, extensions, &outcomes)
             }
             (Logging::Failures(failures), Reply::Leases(outcomes)) => {
                 self.failed(step, failures, &outcomes)

@@ -63,7 +63,7 @@ impl Dispatcher {
                     self.start_lease(step, delivery, goes_out);
                     goes_out.then_some(*attempts)
                 }
-                LeaseOutcome::Stale => {
+                LeaseOutcome::Stale | LeaseOutcome::Elsewhere => {
                     if !self.drop_refused(step, delivery)? {
                         gaps.insert(delivery.strand);
                     }
@@ -178,7 +178,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    fn restore_lease(
+    pub(super) fn restore_lease(
         &mut self,
         step: &Step<'_>,
         backlog: &Backlog<'_>,
@@ -193,6 +193,11 @@ impl Dispatcher {
             return Ok(());
         }
         let in_lane = backlog.in_lane(&run);
+        // One that its key has brought from another shard has come while this leader led.
+        let begins = match logged.generation.epoch < backlog.epoch_of(&run)?.0 {
+            true => step.now,
+            false => self.restart(step, &logged),
+        };
         let lease = Lease {
             generation: logged.generation,
             strand: run.strand,
@@ -200,7 +205,7 @@ impl Dispatcher {
             session: None,
             stream: logged.stream,
             bytes: run.bytes / u64::from(run.count),
-            deadline: Some(self.restart(step, &logged).plus(logged.duration)),
+            deadline: Some(begins.plus(logged.duration)),
             extended: logged.extended,
             logged: true,
             unconfirmed: false,

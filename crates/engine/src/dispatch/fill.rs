@@ -121,7 +121,7 @@ impl Dispatcher {
         }
         let epoch = backlog.epoch_of(&run)?;
         let mut lane = Lane::new(epoch, MessageId(row.position.0 + 1), last);
-        lane.rewound = rewind::is_covered(&row, lane.next, self.first_of_term());
+        lane.rewound = rewind::is_covered(&row, lane.next, self.first_of_term(), epoch.0);
         lane.waiting = waiting;
         lane.run = Some(first);
         self.lanes.insert(strand, lane);

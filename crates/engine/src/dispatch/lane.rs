@@ -24,6 +24,8 @@ pub(super) struct Holder {
 pub(super) struct Lane {
     /// The epoch of the key's pin, which its deliveries carry.
     pub(super) epoch: Epoch,
+    /// Whether the strand is sealed: nothing of it is sent.
+    pub(super) frozen: bool,
     /// No message from here on has been sent since the lane last went back.
     pub(super) next: MessageId,
     /// The newest message that the strand is known to have.
@@ -70,9 +72,10 @@ pub(super) enum Status {
 
 impl Lane {
     /// A lane whose next message is `next` or later.
-    pub(super) fn new(epoch: Epoch, next: MessageId, newest: MessageId) -> Self {
+    pub(super) fn new((epoch, frozen): (Epoch, bool), next: MessageId, newest: MessageId) -> Self {
         Lane {
             epoch,
+            frozen,
             next,
             newest,
             sent: MessageId::ZERO,
@@ -100,6 +103,9 @@ impl Lane {
                 true => Status::Done,
                 false => Status::Waiting,
             };
+        }
+        if self.frozen {
+            return Status::Waiting;
         }
         match self.outstanding.front() {
             // Every lease is behind the next message: what comes next is a redelivery.

@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::limits::SHARD_WAITING_REQUESTS_MAX;
-use model::{AckId, Epoch, Incarnation, MessageId, SessionId, ShardNumber, Term, Timestamp};
+use model::{
+    AckId, Epoch, Incarnation, KeyHash, MessageId, SessionId, ShardNumber, Term, Timestamp,
+};
 
+use super::arrivals::Arrivals;
 use super::claim::Claims;
 use super::dispatcher::{Dispatcher, Leadership, Remembered};
 use super::proposal::{Entry, Proposals, Waiting};
@@ -14,6 +17,7 @@ use super::question::Questions;
 use super::seals::Seals;
 use super::step::{Forwards, Step};
 use super::sweep::Cleaner;
+use super::transfers::Transfers;
 use super::{
     AckReply, Ended, Input, ModifyReply, OpenSession, Output, ProposalId, PublishReply, Refused,
     RequestId,
@@ -40,6 +44,8 @@ pub struct Leader {
     pub(super) questions: Questions,
     pub(super) registries: Registries,
     pub(super) seals: Seals,
+    pub(super) transfers: Transfers,
+    pub(super) arrivals: Arrivals,
     catalogue: VecDeque<(RequestId, Command)>,
     proposals: Proposals,
     cleaner: Cleaner,
@@ -93,6 +99,8 @@ impl Leader {
             questions: Questions::default(),
             registries,
             seals: Seals::new(view, registries, now)?,
+            transfers: Transfers::new(shard, term),
+            arrivals: Arrivals::new(view, registries, now)?,
             catalogue: VecDeque::new(),
             proposals: Proposals::default(),
             cleaner: Cleaner::new(view, now)?,
@@ -179,7 +187,7 @@ impl Leader {
                 subscription,
                 ids,
             } => match self.dispatcher(step, subscription)? {
-                Some(dispatcher) => dispatcher.modify_deadline(step, request, ids),
+                Some(dispatcher) => dispatcher.modify_deadline(step, request, ids)?,
                 None => step.out.push(Output::Modified {
                     request,
                     replies: vec![ModifyReply::Stale; ids.len()],
@@ -208,6 +216,9 @@ impl Leader {
             Input::RegistryAnswered { question, reply } => {
                 self.registry_answered(step, question, reply)?;
             }
+            Input::MoveKey { request, key, to } => self.move_key(step, request, key, to)?,
+            Input::Told(message) => self.told(step, message)?,
+            Input::CatalogueCompared { copy } => self.arrivals.compared(&copy, step.now),
             Input::Forwarded { forward, result } => {
                 if let Some(subscription) = step.forwards.subscription(forward)
                     && let Some(dispatcher) = self.dispatchers.get_mut(&subscription)
@@ -330,8 +341,25 @@ impl Leader {
                 }
             }
             Effect::Reopened { key, epoch } => self.reopened(&key, epoch),
-            // A strand that is released has no message, so no lane of it is in memory.
-            Effect::Dropped { .. } => {}
+            Effect::Sealed { key } => {
+                self.readers_do(&key, |dispatcher, strand| {
+                    dispatcher.freeze(strand);
+                    Ok(())
+                })?;
+            }
+            Effect::Dropped { key } => {
+                self.readers_do(&key, |dispatcher, strand| {
+                    dispatcher.part(strand);
+                    Ok(())
+                })?;
+            }
+            Effect::Opened { key } => {
+                if let Some(strand) = read::strand(step.view, key.topic, key.strand)? {
+                    let inherited = &mut self.leadership.inherited;
+                    *inherited = (*inherited).max(strand.last);
+                }
+                self.readers_do(&key, |dispatcher, strand| dispatcher.meet(step, strand))?;
+            }
             Effect::Attached {
                 topic,
                 subscription,
@@ -346,6 +374,21 @@ impl Leader {
                 topic,
                 subscription,
             } => self.detach(step, topic, subscription),
+        }
+        Ok(())
+    }
+
+    /// Every dispatcher of the topic does something about a strand.
+    fn readers_do(
+        &mut self,
+        key: &StrandKey,
+        mut what: impl FnMut(&mut Dispatcher, KeyHash) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        for subscription in self.readers.get(&key.topic).into_iter().flatten() {
+            let dispatcher = self.dispatchers.get_mut(subscription);
+            let dispatcher = dispatcher.expect("only dispatchers are readers");
+            what(dispatcher, key.strand)?;
+            self.touched.insert(*subscription);
         }
         Ok(())
     }
@@ -394,6 +437,7 @@ impl Leader {
             Waiting::Catalogue(request) => step.out.push(Output::CatalogueLogged { request }),
             Waiting::Cleaner(cleaning) => self.cleaner.swept(cleaning, &reply),
             Waiting::Seal(sealing) => self.sealing_logged(step, sealing)?,
+            Waiting::Arrival(arriving) => self.arrival_logged(step, arriving, &reply)?,
             // A dispatcher that is gone has answered its calls.
             Waiting::Dispatcher(subscription, logging) => {
                 if let Some(dispatcher) = self.dispatchers.get_mut(&subscription) {
@@ -434,6 +478,7 @@ impl Leader {
         }
         self.cleaner.look_if_due(step, &mut self.seals)?;
         self.ask_for_sealed(step)?;
+        self.ask_for_arrivals(step);
         self.claims.ask(step.now, &mut self.questions, step.out);
         self.propose(step);
         self.wake_up(step);
@@ -481,6 +526,7 @@ impl Leader {
             };
             entry.push(publish.into_command(), waiting);
         }
+        self.arrivals.propose(entry);
         self.seals.propose(|| self.publishes.keys(), entry);
     }
 
@@ -488,6 +534,7 @@ impl Leader {
         let dispatcher = self.wakes.first().map(|(at, _)| *at);
         let others = dispatcher.into_iter().chain(self.claims.next_wake());
         let others = others.chain(self.seals.next_wake());
+        let others = others.chain(self.arrivals.next_wake());
         let next = others.fold(self.cleaner.next_wake(), Timestamp::min);
         let asked_for = self.wake_at.filter(|at| *at > step.now);
         if asked_for != Some(next) {

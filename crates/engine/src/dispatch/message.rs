@@ -10,6 +10,8 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::TransferMessage;
+use crate::table::staged::StagedKey;
 use crate::table::strand::StrandKey;
 use crate::{registry, shard};
 
@@ -109,6 +111,22 @@ pub enum Input {
         /// What the group's command answered. `None` when that is not known, also where it may
         /// have been carried out: the leader will ask again.
         reply: Option<registry::Reply>,
+    },
+    /// An operator wants a key to live in another shard. Answered by [`Output::KeyMoved`].
+    MoveKey {
+        /// Names the call.
+        request: RequestId,
+        /// The key.
+        key: StrandKey,
+        /// The other shard.
+        to: ShardNumber,
+    },
+    /// The leader of another shard says something about a key that moves.
+    Told(TransferMessage),
+    /// An [`Output::CompareCatalogue`] is done.
+    CatalogueCompared {
+        /// The copy that waits for it.
+        copy: StagedKey,
     },
     /// A dead letter is stored in its topic, or can't be.
     Forwarded {
@@ -300,6 +318,26 @@ pub enum Output {
         /// The command.
         command: registry::Command,
     },
+    /// Answers [`Input::MoveKey`].
+    KeyMoved {
+        /// The call.
+        request: RequestId,
+        /// The answer.
+        reply: MoveReply,
+    },
+    /// Tell the leader of another shard something, which may be lost on its way.
+    Tell {
+        /// The shard.
+        to: ShardNumber,
+        /// What.
+        message: TransferMessage,
+    },
+    /// Read the catalogue as it is now, and propose whatever of it the shard lacks. Answered by
+    /// [`Input::CatalogueCompared`] once that is applied; may never be.
+    CompareCatalogue {
+        /// The copy that waits for it.
+        copy: StagedKey,
+    },
     /// Publish a dead letter. Answered by [`Input::Forwarded`].
     Forward {
         /// Names the dead letter.
@@ -348,6 +386,19 @@ pub enum PublishReply {
     Refused(Refused),
 }
 
+/// What became of the wish to move a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MoveReply {
+    /// The key lives elsewhere now.
+    Moved,
+    /// The key stays: its copy was not whole in time.
+    Undone,
+    /// The key stays: it is not here, or is being moved or released already.
+    NotHere,
+    /// The key stays: it has too large a backlog. See [`model::limits::MOVE_BYTES_MAX`].
+    TooLarge,
+}
+
 /// Why a publish stored nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refused {
@@ -378,6 +429,9 @@ pub enum AckReply {
     /// At least once: this ack does not count, and the message is sent again once a session has
     /// room for it, which may need other acks of the same client. Acknowledge the next delivery.
     Void,
+    /// Nothing was done: the shard does not own the key, or not now. Ask whoever the key is pinned
+    /// to.
+    Elsewhere,
 }
 
 /// What became of one change of a deadline.
@@ -387,6 +441,9 @@ pub enum ModifyReply {
     Modified,
     /// Exactly-once: the id has no live lease. Permanent.
     Stale,
+    /// Nothing was done: the shard does not own the key, or not now. Ask whoever the key is pinned
+    /// to.
+    Elsewhere,
 }
 
 /// Why a session is over.

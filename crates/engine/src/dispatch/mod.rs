@@ -6,6 +6,8 @@
 
 mod acknowledge;
 mod affinity;
+mod arrival;
+mod arrivals;
 mod backoff;
 mod call;
 mod check;
@@ -22,6 +24,8 @@ mod leader;
 mod lease;
 mod loose;
 mod message;
+mod move_key;
+mod moved;
 mod offer;
 mod open;
 mod outbox;
@@ -42,10 +46,14 @@ mod session;
 mod settings;
 mod step;
 mod sweep;
+mod transfer_message;
+mod transfers;
 mod walk;
 
 pub use leader::Leader;
 pub use message::{
-    AckReply, Credit, Delivered, Ended, ForwardId, Forwarded, Input, ModifyReply, OpenSession,
-    Output, ProposalId, PublishReply, PublishRequest, QuestionId, Refused, RequestId, SessionKind,
+    AckReply, Credit, Delivered, Ended, ForwardId, Forwarded, Input, ModifyReply, MoveReply,
+    OpenSession, Output, ProposalId, PublishReply, PublishRequest, QuestionId, Refused, RequestId,
+    SessionKind,
 };
+pub use transfer_message::TransferMessage;

@@ -48,6 +48,7 @@ pub(super) struct Settlement {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension {
     pub(super) slot: Slot,
+    pub(super) strand: KeyHash,
     pub(super) message: MessageId,
     pub(super) generation: Generation,
     pub(super) duration: Duration,

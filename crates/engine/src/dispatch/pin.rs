@@ -1,7 +1,8 @@
 //! The owner of a key, as a shard's leader learns it.
 
-use model::{Epoch, RegistryNumber};
+use model::{Epoch, RegistryNumber, sabotage};
 
+use super::arrival::opening;
 use super::leader::Leader;
 use super::question::Asked;
 use super::step::Step;
@@ -60,8 +61,11 @@ impl Leader {
         match (asked, reply) {
             (Asked::Claim(keys), Some(reply)) => self.claimed(step, registry, keys, &reply)?,
             (Asked::Claim(keys), None) => self.claims.unanswered(step.now, keys),
-            (Asked::Release(keys), reply) => {
-                self.released(step, registry, &keys, reply.as_ref())?
+            (Asked::Release(keys) | Asked::Move(keys), reply) => {
+                self.released(step, registry, &keys, reply.as_ref())?;
+            }
+            (Asked::Look(copies), reply) => {
+                self.arrivals_looked_at(step, registry, &copies, reply.as_ref())?;
             }
             // A pin that is still there is found again by the sweep of its group.
             (Asked::RemoveAbsent, _) => {}
@@ -81,12 +85,10 @@ impl Leader {
             match pin {
                 Some(pin) if pin.shard != self.shard => self.is_elsewhere(step, &key, pin),
                 Some(pin) if pin.epoch > floor => {
-                    let opening = Opening {
-                        registry,
-                        epoch: pin.epoch,
-                        since: pin.since,
-                        id_floor: reply.id_floor,
-                    };
+                    let opening = opening(registry, pin, reply.id_floor);
+                    if self.opens_copy(step, &key, pin, opening)? {
+                        continue;
+                    }
                     self.claims.refuse_late(step.now, &key, step.out);
                     if !self.claims.holds(&key) {
                         self.seals.is_absent(key, pin.epoch);
@@ -100,6 +102,28 @@ impl Leader {
             }
         }
         Ok(())
+    }
+
+    /// Whether the key has come here by a move, so that its copy is opened, now or later, and not
+    /// an empty strand.
+    fn opens_copy(
+        &mut self,
+        step: &mut Step<'_>,
+        key: &StrandKey,
+        pin: &Pin,
+        opening: Opening,
+    ) -> Result<bool, Fault> {
+        let is_here = read::strand(step.view, key.topic, key.strand)?.is_some();
+        let Some(id) = pin.moved.filter(|_| !is_here) else {
+            return Ok(false);
+        };
+        if sabotage!("moved-key-opens-empty") {
+            return Ok(false);
+        }
+        if !self.claimed_copy(step, key, id, opening)? {
+            self.claims.unanswered(step.now, vec![*key]);
+        }
+        Ok(true)
     }
 
     fn is_elsewhere(&mut self, step: &mut Step<'_>, key: &StrandKey, pin: &Pin) {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use model::Incarnation;
 use model::limits::{PROPOSAL_BYTES_MAX, PROPOSAL_REQUESTS_MAX, PROPOSALS_IN_FLIGHT_MAX};
 
+use super::arrivals::Arriving;
 use super::outbox::Logging;
 use super::seals::Sealing;
 use super::sweep::Cleaning;
@@ -24,6 +25,7 @@ pub(super) enum Waiting {
     Dispatcher(Incarnation, Logging),
     Cleaner(Cleaning),
     Seal(Sealing),
+    Arrival(Arriving),
 }
 
 /// An entry that is being put together.
@@ -47,9 +49,8 @@ impl Entry {
     }
 
     pub(super) fn push(&mut self, command: Command, waiting: Waiting) {
-        if let Command::Publish(publish) = &command {
-            let bytes = publish.payload.as_bytes().len();
-            self.room = self.room.saturating_sub(bytes);
+        for payload in command.payloads() {
+            self.room = self.room.saturating_sub(payload.as_bytes().len());
             self.has_payload = true;
         }
         self.commands.push(command);

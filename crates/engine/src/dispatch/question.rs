@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::RegistryNumber;
+use model::{Epoch, RegistryNumber, ShardNumber};
 
 use super::{Output, QuestionId};
-use crate::registry::{self, Claim, Release};
+use crate::registry::{self, Claim, MovePins, PinRelease, Release};
+use crate::table::staged::StagedKey;
 use crate::table::strand::StrandKey;
 
 /// What was asked.
@@ -15,6 +16,10 @@ pub(super) enum Asked {
     Claim(Vec<StrandKey>),
     /// How are the pins of these sealed strands? They go where nothing has happened to them.
     Release(Vec<StrandKey>),
+    /// The pins of these sealed strands are to move, or to stay after all.
+    Move(Vec<StrandKey>),
+    /// How are the pins of these copies?
+    Look(Vec<StagedKey>),
     /// These pins are to go, since they have no strand.
     RemoveAbsent,
 }
@@ -25,7 +30,7 @@ impl Asked {
     }
 
     pub(super) fn is_release(&self) -> bool {
-        matches!(self, Asked::Release(_))
+        matches!(self, Asked::Release(_) | Asked::Move(_))
     }
 }
 
@@ -52,6 +57,30 @@ impl Questions {
     ) {
         let asked = Asked::Release(release.pins.iter().map(|pin| pin.key).collect());
         self.ask(registry, registry::Command::Release(release), asked, out);
+    }
+
+    /// Asks for the pins of sealed strands, all of one group, to move.
+    pub(super) fn move_pins(
+        &mut self,
+        registry: RegistryNumber,
+        moves: MovePins,
+        out: &mut Vec<Output>,
+    ) {
+        let asked = Asked::Move(moves.moves.iter().map(|pin| pin.key).collect());
+        self.ask(registry, registry::Command::Move(moves), asked, out);
+    }
+
+    /// Asks how the pins of copies are, all of one group.
+    pub(super) fn look(
+        &mut self,
+        registry: RegistryNumber,
+        shard: ShardNumber,
+        copies: Vec<StagedKey>,
+        out: &mut Vec<Output>,
+    ) {
+        let pins = copies.iter().map(|copy| look(copy.strand_key())).collect();
+        let release = registry::Command::Release(Release { shard, pins });
+        self.ask(registry, release, Asked::Look(copies), out);
     }
 
     /// Asks for pins without a strand, all of one group, to go.
@@ -97,4 +126,10 @@ impl Questions {
             command,
         });
     }
+}
+
+/// Releases nothing, because no pin has this epoch, and is answered with the pin as it is.
+pub(super) fn look(key: StrandKey) -> PinRelease {
+    let (epoch, last) = (Epoch(0), None);
+    PinRelease { key, epoch, last }
 }

@@ -81,6 +81,18 @@ impl Reader {
         self.ahead.push_back(ahead);
     }
 
+    /// Puts a run that the reader has passed among those that wait, unless it does already.
+    pub(super) fn insert(&mut self, ahead: Ahead) {
+        let place = self
+            .ahead
+            .partition_point(|other| other.first < ahead.first);
+        let other = self.ahead.get(place);
+        if other.is_none_or(|other| other.first != ahead.first) {
+            self.waiting.add(ahead.waiting());
+            self.ahead.insert(place, ahead);
+        }
+    }
+
     /// Takes the run whose turn it is.
     pub(super) fn pop(&mut self) -> Option<Ahead> {
         let ahead = self.ahead.pop_front()?;

@@ -84,13 +84,16 @@ impl Dispatcher {
                 LeaseOutcome::Done { attempts } if live => {
                     self.after_failure(step, &failed, *attempts)?;
                 }
-                LeaseOutcome::Stale if live => self.after_stale_failure(step, &failed)?,
+                LeaseOutcome::Stale | LeaseOutcome::Elsewhere if live => {
+                    self.after_stale_failure(step, &failed)?;
+                }
                 // The lane has gone back before the message already.
                 _ => {}
             }
             self.refresh(failed.strand);
             if let Some(slot) = failure.slot {
                 let reply = match outcome {
+                    LeaseOutcome::Elsewhere => ModifyReply::Elsewhere,
                     LeaseOutcome::Stale if self.attachment.settings.exactly_once => {
                         ModifyReply::Stale
                     }

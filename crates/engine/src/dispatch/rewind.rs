@@ -1,7 +1,7 @@
 //! Rewinds: before anything of an at-least-once lane is sent again, the log hears that what was
 //! acknowledged from there on does not count any more.
 
-use model::{KeyHash, MessageId, SessionId, Term, Timestamp};
+use model::{Epoch, KeyHash, MessageId, SessionId, Term, Timestamp};
 
 use super::Credit;
 use super::dispatcher::Dispatcher;
@@ -15,10 +15,15 @@ use crate::table::lane::Lane as LaneRow;
 /// Whether the log has heard of a rewind, in this term and not behind `next`, so that nothing that
 /// earlier leaders delivered from there on counts. Only while no other dispatcher of the term can
 /// have sent anything since: `term` is none otherwise.
-pub(super) fn is_covered(row: &LaneRow, next: MessageId, term: Option<Term>) -> bool {
+///
+/// A rewind that another shard logged before the key came here is of an earlier epoch.
+pub(super) fn is_covered(row: &LaneRow, next: MessageId, term: Option<Term>, epoch: Epoch) -> bool {
     let covers = |term| {
         let mut rewound = row.rewound.iter();
-        rewound.any(|rewound| rewound.generation.term == term && rewound.from <= next)
+        rewound.any(|rewound| {
+            let by = rewound.generation;
+            by.term == term && by.epoch >= epoch && rewound.from <= next
+        })
     };
     term.is_some_and(covers)
 }

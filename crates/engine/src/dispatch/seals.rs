@@ -28,7 +28,7 @@ pub(super) struct Seals {
     /// Sealed strands whose pins are to be asked for, and when.
     due: BTreeSet<(Timestamp, StrandKey)>,
     /// What is to be logged next.
-    seals: BTreeMap<StrandKey, Epoch>,
+    seals: BTreeMap<StrandKey, (Epoch, Purpose)>,
     absents: BTreeMap<StrandKey, Epoch>,
     drops: BTreeMap<StrandKey, Epoch>,
     reopens: BTreeMap<StrandKey, Opening>,
@@ -88,10 +88,10 @@ impl Seals {
     }
 
     /// An open strand is to be sealed, unless that is under way.
-    pub(super) fn want(&mut self, key: StrandKey, epoch: Epoch) {
+    pub(super) fn want(&mut self, key: StrandKey, epoch: Epoch, purpose: Purpose) {
         if !self.freezes(&key) {
             self.strands.insert(key, State::Logging);
-            self.seals.insert(key, epoch);
+            self.seals.insert(key, (epoch, purpose));
         }
     }
 
@@ -102,8 +102,23 @@ impl Seals {
 
     /// A strand is sealed: its pin must be asked for.
     pub(super) fn is_sealed(&mut self, key: StrandKey, at: Timestamp) {
+        if let Some(State::Due(before)) = self.strands.insert(key, State::Due(at)) {
+            self.due.remove(&(before, key));
+        }
         self.due.insert((at, key));
-        self.strands.insert(key, State::Due(at));
+    }
+
+    /// Whether a command about a strand is on its way: it decides what becomes of the strand.
+    pub(super) fn is_logging(&self, key: &StrandKey) -> bool {
+        self.strands.get(key) == Some(&State::Logging)
+    }
+
+    /// Something has come that a sealed strand waited for.
+    pub(super) fn ask_now(&mut self, key: &StrandKey, now: Timestamp) {
+        if let Some(State::Due(at)) = self.strands.get(key).copied() {
+            self.due.remove(&(at, *key));
+            self.is_sealed(*key, now);
+        }
     }
 
     /// A strand is sealed still, and nothing new is known of its pin.
@@ -113,14 +128,20 @@ impl Seals {
 
     /// A sealed strand is to go.
     pub(super) fn drop(&mut self, key: StrandKey, epoch: Epoch) {
-        self.strands.insert(key, State::Logging);
+        self.begin_logging(key);
         self.drops.insert(key, epoch);
     }
 
     /// A sealed strand is to open again.
     pub(super) fn reopen(&mut self, key: StrandKey, opening: Opening) {
-        self.strands.insert(key, State::Logging);
+        self.begin_logging(key);
         self.reopens.insert(key, opening);
+    }
+
+    fn begin_logging(&mut self, key: StrandKey) {
+        if let Some(State::Due(at)) = self.strands.insert(key, State::Logging) {
+            self.due.remove(&(at, key));
+        }
     }
 
     /// A strand is not sealed any more, or never was.
@@ -167,26 +188,15 @@ impl Seals {
     /// log is sealed behind them.
     pub(super) fn propose(&mut self, queued: impl Fn() -> BTreeSet<StrandKey>, entry: &mut Entry) {
         if !self.seals.is_empty() {
-            let queued = queued();
-            let ready = take_if(&mut self.seals, |key| !queued.contains(key));
-            for (registry, strands) in by_group(self.registries, ready) {
-                let keys = strands.iter().map(|(key, _)| *key).collect();
-                let purpose = Purpose::Release;
-                let seal = Seal {
-                    registry,
-                    strands,
-                    purpose,
-                };
-                entry.push(Command::Seal(seal), Waiting::Seal(Sealing::Strands(keys)));
-            }
+            self.propose_seals(&queued(), entry);
         }
-        let absents = take_if(&mut self.absents, |_| true);
+        let absents = std::mem::take(&mut self.absents);
         for (registry, strands) in by_group(self.registries, absents) {
             let waiting = Waiting::Seal(Sealing::Absent(strands.clone()));
             let absent = SealAbsent { registry, strands };
             entry.push(Command::SealAbsent(absent), waiting);
         }
-        let drops = take_if(&mut self.drops, |_| true);
+        let drops = std::mem::take(&mut self.drops);
         for (registry, strands) in by_group(self.registries, drops) {
             let keys = strands.iter().map(|(key, _)| *key).collect();
             let drop = DropSealed { registry, strands };
@@ -200,25 +210,45 @@ impl Seals {
             entry.push(Command::Reopen(Reopen { strands }), waiting);
         }
     }
+
+    /// Those that are released share a command; each that moves has one of its own.
+    fn propose_seals(&mut self, queued: &BTreeSet<StrandKey>, entry: &mut Entry) {
+        let mut released = BTreeMap::new();
+        for (key, (epoch, purpose)) in std::mem::take(&mut self.seals) {
+            if queued.contains(&key) {
+                self.seals.insert(key, (epoch, purpose));
+            } else if purpose == Purpose::Release {
+                released.insert(key, epoch);
+            } else {
+                let registry = self.registries.of(key.strand);
+                propose_seal(registry, vec![(key, epoch)], purpose, entry);
+            }
+        }
+        for (registry, strands) in by_group(self.registries, released) {
+            propose_seal(registry, strands, Purpose::Release, entry);
+        }
+    }
 }
 
-/// Takes what may be taken out of a map.
-fn take_if(
-    waiting: &mut BTreeMap<StrandKey, Epoch>,
-    may_go: impl Fn(&StrandKey) -> bool,
-) -> Vec<(StrandKey, Epoch)> {
-    let (taken, kept) = std::mem::take(waiting)
-        .into_iter()
-        .partition(|(key, _)| may_go(key));
-    *waiting = kept;
-    let taken: BTreeMap<_, _> = taken;
-    taken.into_iter().collect()
+fn propose_seal(
+    registry: RegistryNumber,
+    strands: Vec<(StrandKey, Epoch)>,
+    purpose: Purpose,
+    entry: &mut Entry,
+) {
+    let keys = strands.iter().map(|(key, _)| *key).collect();
+    let seal = Seal {
+        registry,
+        strands,
+        purpose,
+    };
+    entry.push(Command::Seal(seal), Waiting::Seal(Sealing::Strands(keys)));
 }
 
 /// Strands by the group that has their pins.
 fn by_group(
     registries: Registries,
-    strands: Vec<(StrandKey, Epoch)>,
+    strands: BTreeMap<StrandKey, Epoch>,
 ) -> BTreeMap<RegistryNumber, Vec<(StrandKey, Epoch)>> {
     let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (key, epoch) in strands {

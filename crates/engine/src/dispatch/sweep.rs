@@ -14,6 +14,7 @@ use super::step::Step;
 use crate::Fault;
 use crate::kv::View;
 use crate::shard::{Command, Reply, Sweep, Swept, read};
+use crate::table::sealed::Purpose;
 
 /// How often the cleaner looks for strands and records that are too old.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -144,7 +145,7 @@ impl Cleaner {
             let (key, strand) = row?;
             looked += 1;
             match strand.is_idle(time) {
-                true if is_keyed(strand.epoch) => seals.want(key, strand.epoch),
+                true if is_keyed(strand.epoch) => seals.want(key, strand.epoch, Purpose::Release),
                 is_idle => idle |= is_idle,
             }
             if looked == SWEEP_ROWS_MAX {

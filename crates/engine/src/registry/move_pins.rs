@@ -1,6 +1,6 @@
 //! Pins are bound to other shards: the one point at which a move happens, or is undone.
 
-use model::{Epoch, MessageId, ShardNumber};
+use model::{Epoch, MessageId, ShardNumber, sabotage};
 use serde::{Deserialize, Serialize};
 
 use super::apply::Pins;
@@ -38,7 +38,12 @@ impl MovePins {
             let mut pin = overlay.row::<Pin>(&wanted.key)?;
             if let Some(before) = pin.filter(|pin| pin.epoch == wanted.from) {
                 counters.raise_floor(wanted.last);
-                let moved = wanted.carry_out(&before, counters.next_epoch());
+                let is_undone = wanted.to == before.shard;
+                let epoch = match is_undone && sabotage!("undo-without-a-new-epoch") {
+                    true => before.epoch,
+                    false => counters.next_epoch(),
+                };
+                let moved = wanted.carry_out(&before, epoch);
                 overlay.put(&wanted.key, &moved);
                 pin = Some(moved);
             }

@@ -1,9 +1,9 @@
 //! Messages of one subscription are settled.
 
-use model::{KeyHash, MessageId};
+use model::{Epoch, KeyHash, MessageId, sabotage};
 
 use super::settlement::{Ack, Settlement};
-use super::{AckOutcome, Acknowledge, At, Outcome, Rejected, Reply, holes, lane, read};
+use super::{AckOutcome, Acknowledge, At, Outcome, Rejected, Reply, holes, lane, open, read};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::run::{Run, RunKey};
@@ -51,9 +51,11 @@ fn settle_strand(
     mut acks: &[Ack],
     outcomes: &mut [AckOutcome],
 ) -> Result<(), Fault> {
+    let is_frozen = open::is_sealed(settlement.overlay, settlement.topic, strand)?;
     while let Some(ack) = acks.first() {
-        let Some((key, run)) = wanted_run(settlement, strand, ack.message)? else {
-            outcomes[ack.place] = settlement.again(ack)?;
+        let found = wanted_run(settlement, strand, ack.message)?;
+        let Some((key, run)) = found.filter(|_| !is_frozen) else {
+            outcomes[ack.place] = without_run(settlement, strand, ack)?;
             acks = &acks[1..];
             continue;
         };
@@ -67,6 +69,29 @@ fn settle_strand(
     Ok(())
 }
 
+/// What becomes of an ack whose message is not stored here, or may not change. Where the shard has
+/// no open strand of its key, only the owner of the key can say.
+fn without_run(
+    settlement: &Settlement<'_, '_>,
+    strand: KeyHash,
+    ack: &Ack,
+) -> Result<AckOutcome, Fault> {
+    let is_keyed = ack
+        .generation
+        .is_some_and(|generation| generation.epoch != Epoch(0));
+    let exactly_once = settlement.exactly_once();
+    let again = settlement.again(ack)?;
+    if !is_keyed || exactly_once && again == AckOutcome::Acknowledged {
+        return Ok(again);
+    }
+    let found = read::strand(settlement.overlay, settlement.topic, strand)?;
+    Ok(match found.is_some_and(|strand| !strand.sealed) {
+        true => again,
+        false if sabotage!("moved-ack-is-dropped") => again,
+        false => AckOutcome::Elsewhere,
+    })
+}
+
 /// The run of the message, if the subscription may have to settle it.
 fn wanted_run(
     settlement: &Settlement<'_, '_>,
@@ -74,6 +99,11 @@ fn wanted_run(
     message: MessageId,
 ) -> Result<Option<(RunKey, Run)>, Fault> {
     let found = read::run_of(settlement.overlay, settlement.topic, message)?;
-    let after = settlement.attachment.after;
-    Ok(found.filter(|(key, run)| run.strand == strand && key.first > after))
+    let Some((key, run)) = found.filter(|(_, run)| run.strand == strand) else {
+        return Ok(None);
+    };
+    let ordered = settlement.attachment.settings.ordered && run.keyed();
+    let is_wanted =
+        ordered || key.first > settlement.attachment.after || holes::has_row(settlement, key)?;
+    Ok(is_wanted.then_some((key, run)))
 }

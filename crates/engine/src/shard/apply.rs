@@ -20,7 +20,7 @@ pub struct At {
     pub term: u64,
     /// The index of the entry.
     pub index: u64,
-    /// How many publishes stand before the command in its entry.
+    /// How many payloads stand before those of the command in its entry.
     pub payload_number: u32,
     /// The leader's stamp. A command never sees an earlier time than the one before it.
     pub time: Timestamp,
@@ -68,6 +68,9 @@ pub fn apply(overlay: &mut Overlay<'_>, command: &Command, at: At) -> Result<Out
         Command::SealAbsent(absent) => absent.apply(overlay),
         Command::Reopen(reopen) => reopen.apply(overlay, at),
         Command::DropSealed(drop) => drop.apply(overlay),
+        Command::Stage(stage) => stage.apply(overlay, at),
+        Command::Unstage(unstage) => unstage.apply(overlay),
+        Command::Activate(activate) => activate.apply(overlay, at),
     }
 }
 

@@ -69,20 +69,26 @@ impl<'v> Backlog<'v> {
         read::runs(self.view, self.key.topic, from.max(first))
     }
 
+    /// Whether a message was published before the subscription took part, if its id is of this
+    /// shard or the subscription knows nothing of it.
+    pub(crate) fn precedes(&self, message: MessageId) -> bool {
+        message <= self.attachment.after
+    }
+
     /// Whether the messages of a run are in a lane; the others have holes.
     #[must_use]
     pub fn in_lane(&self, run: &Run) -> bool {
         self.attachment.settings.ordered && run.keyed()
     }
 
-    /// The epoch of the pin of a run's key.
+    /// The epoch of the pin of a run's key, and whether its strand is sealed.
     ///
     /// # Errors
     /// [`Fault`] when the state can't be read.
-    pub fn epoch_of(&self, run: &Run) -> Result<Epoch, Fault> {
+    pub fn epoch_of(&self, run: &Run) -> Result<(Epoch, bool), Fault> {
         let strand = read::strand(self.view, self.key.topic, run.strand)?;
         // A strand outlives its runs; it is gone only where the state has gone on meanwhile.
-        Ok(strand.map_or(run.epoch, |strand| strand.epoch))
+        Ok(strand.map_or((run.epoch, false), |strand| (strand.epoch, strand.sealed)))
     }
 
     /// The lane of a keyed strand, on an ordered subscription.
@@ -139,9 +145,6 @@ impl<'v> Backlog<'v> {
     /// # Errors
     /// [`Fault`] when the state can't be read.
     pub fn is_settled(&self, message: MessageId) -> Result<bool, Fault> {
-        if message <= self.attachment.after {
-            return Ok(true);
-        }
         let Some((key, run)) = read::run_of(self.view, self.key.topic, message)? else {
             return Ok(true);
         };
@@ -149,7 +152,8 @@ impl<'v> Backlog<'v> {
             Ok(self.lane(run.strand)?.covers(message))
         } else {
             let number = message.counter() - key.first.counter();
-            Ok(self.holes(key)?.is_some_and(|holes| holes.has(number)))
+            let precedes = self.precedes(message);
+            Ok(self.holes(key)?.map_or(precedes, |holes| holes.has(number)))
         }
     }
 

@@ -8,7 +8,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{DropSealed, Reopen, Seal, SealAbsent};
+use super::{Activate, DropSealed, Reopen, Seal, SealAbsent, Stage, Unstage};
 use crate::subscription::SubscriptionSettings;
 use crate::table::run::{Run, RunKey};
 use crate::table::strand::StrandKey;
@@ -44,6 +44,46 @@ pub enum Command {
     Reopen(Reopen),
     /// Sealed strands go.
     DropSealed(DropSealed),
+    /// A part of a copy of a strand has come.
+    Stage(Stage),
+    /// A copy of a strand is not wanted any more.
+    Unstage(Unstage),
+    /// A copy of a strand is opened.
+    Activate(Activate),
+}
+
+impl Command {
+    /// How many payloads the command has beside the log.
+    #[must_use]
+    pub fn payload_count(&self) -> u32 {
+        match self {
+            Command::Publish(_) => 1,
+            Command::Stage(stage) => stage.payload_count(),
+            _ => 0,
+        }
+    }
+
+    /// Those payloads, in order.
+    #[must_use]
+    pub fn payloads(&self) -> &[RunPayload] {
+        match self {
+            Command::Publish(publish) => std::slice::from_ref(&publish.payload),
+            Command::Stage(stage) => &stage.payloads,
+            _ => &[],
+        }
+    }
+
+    /// Puts them back; there must be as many as [`Command::payload_count`] says.
+    pub(crate) fn attach_payloads(&mut self, payloads: &mut impl Iterator<Item = RunPayload>) {
+        let mut next = || payloads.next().expect("each payload was stored");
+        match self {
+            Command::Publish(publish) => publish.payload = next(),
+            Command::Stage(stage) => {
+                stage.payloads = (0..stage.payload_count()).map(|_| next()).collect();
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Stores the messages of one request as one run.
@@ -280,6 +320,8 @@ pub enum AckOutcome {
     Stale,
     /// Exactly-once and ordered: an earlier message of the key is not acknowledged yet.
     Unordered,
+    /// Nothing was done: the strand is sealed, or not here. The owner of the key must be asked.
+    Elsewhere,
 }
 
 /// What became of one lease.
@@ -292,6 +334,8 @@ pub enum LeaseOutcome {
     },
     /// There is no such live lease, or the message is settled.
     Stale,
+    /// Nothing was done: the strand is sealed, or not here. The owner of the key must be asked.
+    Elsewhere,
 }
 
 /// How far a step of cleaning up came.
@@ -347,6 +391,16 @@ pub enum Effect {
         key: StrandKey,
         /// Its epoch now.
         epoch: Epoch,
+    },
+    /// A strand is frozen, because its key moves away.
+    Sealed {
+        /// The strand.
+        key: StrandKey,
+    },
+    /// A strand that was sealed, or has come from another shard, is open.
+    Opened {
+        /// The strand.
+        key: StrandKey,
     },
     /// A sealed strand has gone.
     Dropped {

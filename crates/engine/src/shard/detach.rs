@@ -24,7 +24,7 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, detach: &Detach, at: At) -> Resul
         after: attachment.after,
         until: at.newest(&read::shard(overlay)?),
         ordered: attachment.settings.ordered,
-        next: Step::Runs(MessageId(attachment.after.0 + 1)),
+        next: Step::Runs(first_run(overlay, detach, attachment.after)?),
     };
     let key = DetachedKey {
         topic,
@@ -35,6 +35,16 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, detach: &Detach, at: At) -> Resul
         topic,
         subscription,
     }))
+}
+
+/// Where the runs begin that may wait for the subscription: behind where it began, unless a move has
+/// brought others.
+fn first_run(overlay: &Overlay<'_>, detach: &Detach, after: MessageId) -> Result<MessageId, Fault> {
+    let arrived = read::arrived(overlay, detach.topic).next().transpose()?;
+    Ok(match arrived {
+        Some(_) => MessageId(1),
+        None => MessageId(after.0 + 1),
+    })
 }
 
 /// From here on no run waits for the subscription.

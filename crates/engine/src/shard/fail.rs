@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::sabotage;
 
-use super::{Backlog, Fail, FailCause, Failed, LeaseOutcome, Outcome, Rejected, Reply};
+use super::{Backlog, Fail, FailCause, Failed, LeaseOutcome, Outcome, Rejected, Reply, open};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::subscription::SubscriptionSettings;
@@ -17,6 +17,10 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, fail: &Fail) -> Result<Outcome, F
     let (key, attachment) = backlog.into_parts();
     let mut outcomes = Vec::with_capacity(fail.deliveries.len());
     for failed in &fail.deliveries {
+        if open::is_sealed(overlay, key.topic, failed.strand)? {
+            outcomes.push(LeaseOutcome::Elsewhere);
+            continue;
+        }
         let backlog = Backlog::of(overlay, key, Arc::clone(&attachment));
         let Some(delivery) = failure(&backlog, failed)? else {
             outcomes.push(LeaseOutcome::Stale);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::SessionId;
 
-use super::{Backlog, Grant, Granted, LeaseOutcome, Outcome, Rejected, Reply};
+use super::{Backlog, Grant, Granted, LeaseOutcome, Outcome, Rejected, Reply, open};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::delivery::{Delivery, DeliveryKey, Lease};
@@ -16,6 +16,10 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, grant: &Grant) -> Result<Outcome,
     let (key, attachment) = backlog.into_parts();
     let mut outcomes = Vec::with_capacity(grant.deliveries.len());
     for granted in &grant.deliveries {
+        if open::is_sealed(overlay, key.topic, granted.strand)? {
+            outcomes.push(LeaseOutcome::Elsewhere);
+            continue;
+        }
         let backlog = Backlog::of(overlay, key, Arc::clone(&attachment));
         let Some(delivery) = deliver(&backlog, grant.stream, granted)? else {
             outcomes.push(LeaseOutcome::Stale);

@@ -39,6 +39,16 @@ pub(super) fn settle(
     }
 }
 
+/// Whether a subscription has a row of its own for a run: so for each that a move has brought.
+pub(super) fn has_row(settlement: &Settlement<'_, '_>, run: RunKey) -> Result<bool, Fault> {
+    let key = HolesKey {
+        topic: run.topic,
+        first: run.first,
+        subscription: settlement.subscription,
+    };
+    Ok(settlement.overlay.row::<Holes>(&key)?.is_some())
+}
+
 fn settle_one(
     settlement: &mut Settlement<'_, '_>,
     holes: &mut Holes,

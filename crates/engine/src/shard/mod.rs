@@ -14,10 +14,13 @@ mod detach;
 mod open;
 mod publish;
 
+mod activate;
+pub mod copy;
 mod drop_sealed;
 mod reopen;
 mod seal;
 mod seal_absent;
+mod stage;
 
 mod acknowledge;
 mod rewind;
@@ -40,6 +43,7 @@ pub mod read;
 #[cfg(test)]
 mod tests;
 
+pub use activate::Activate;
 pub use apply::{At, apply};
 pub use backlog::Backlog;
 pub use backlog_size::BacklogSize;
@@ -52,3 +56,4 @@ pub use drop_sealed::DropSealed;
 pub use reopen::Reopen;
 pub use seal::Seal;
 pub use seal_absent::SealAbsent;
+pub use stage::{Stage, Unstage};

@@ -1,14 +1,15 @@
 //! Whether a strand takes a publish: only while its row is open at an epoch that a registry group
 //! has given to this shard.
 
-use model::{Epoch, MessageId, RegistryNumber, sabotage};
+use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, sabotage};
 
 use super::{At, Opening, Publish, Rejected, read};
 use crate::Fault;
-use crate::kv::Overlay;
+use crate::kv::{Overlay, ViewExt};
 use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
+use crate::table::sealed::Sealed;
 use crate::table::shard::{Shard, ShardKey};
-use crate::table::strand::Strand;
+use crate::table::strand::{Strand, StrandKey};
 
 /// The epoch at which the strand of a publish is open once the publish is stored; zero without a
 /// key.
@@ -53,6 +54,16 @@ fn is_outlived(strand: &Strand, opening: &Opening) -> bool {
 /// Whether a sealed strand opens at the pin that its shard has now.
 pub(super) fn reopens(strand: &Strand, opening: &Opening) -> bool {
     strand.sealed && opening.epoch > strand.epoch && !is_outlived(strand, opening)
+}
+
+/// Whether a strand is frozen.
+pub(super) fn is_sealed(
+    overlay: &Overlay<'_>,
+    topic: Incarnation,
+    strand: KeyHash,
+) -> Result<bool, Fault> {
+    let row = overlay.row::<Sealed>(&StrandKey { topic, strand })?;
+    Ok(row.is_some() && !sabotage!("sealed-strand-takes-acks"))
 }
 
 /// A strand of this group has gone that was, or may have been, open at an epoch.

@@ -5,6 +5,7 @@ use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
 
 use crate::Fault;
 use crate::kv::{View, ViewExt};
+use crate::table::arrived::Arrived;
 use crate::table::attachment::{Attachment, AttachmentKey};
 use crate::table::detached::{Detached, DetachedKey};
 use crate::table::epoch_floor::{EpochFloor, EpochFloorKey};
@@ -12,6 +13,7 @@ use crate::table::run::{Run, RunKey};
 use crate::table::sealed::Sealed;
 use crate::table::settled_at::{SettledAt, SettledAtKey};
 use crate::table::shard::{Shard, ShardKey};
+use crate::table::staged::{Staged, StagedKey};
 use crate::table::strand::{Strand, StrandKey};
 use crate::table::strand_run::{StrandRun, StrandRunKey};
 use crate::table::topic::{Topic, TopicKey};
@@ -124,6 +126,41 @@ pub fn sealed(view: &dyn View) -> impl Iterator<Item = Result<(StrandKey, Sealed
         strand: LAST_STRAND,
     };
     view.rows::<Sealed>(&from, &to)
+}
+
+/// The strands of a topic that moves have brought.
+pub fn arrived(
+    view: &dyn View,
+    topic: Incarnation,
+) -> impl Iterator<Item = Result<KeyHash, Fault>> {
+    let key = |strand| StrandKey { topic, strand };
+    let rows = view.rows::<Arrived>(&key(FIRST_STRAND), &key(LAST_STRAND));
+    rows.map(|row| Ok(row?.0.strand))
+}
+
+/// Every copy that a move has brought and nobody has opened.
+pub fn staged(view: &dyn View) -> impl Iterator<Item = Result<(StagedKey, Staged), Fault>> {
+    let key = |topic, strand, epoch| StagedKey {
+        topic,
+        strand,
+        epoch,
+    };
+    let from = key(Incarnation(0), FIRST_STRAND, Epoch(0));
+    let to = key(LAST_INCARNATION, LAST_STRAND, Epoch(u64::MAX));
+    view.rows::<Staged>(&from, &to)
+}
+
+/// The copies of one strand, by the epochs of their sources.
+pub fn copies(
+    view: &dyn View,
+    of: &StrandKey,
+) -> impl Iterator<Item = Result<(StagedKey, Staged), Fault>> {
+    let key = |epoch| StagedKey {
+        topic: of.topic,
+        strand: of.strand,
+        epoch,
+    };
+    view.rows::<Staged>(&key(Epoch(0)), &key(Epoch(u64::MAX)))
 }
 
 /// The stored runs of a topic whose first message is `from` or later, in publish order.

@@ -37,7 +37,7 @@ impl Reopen {
                 },
             );
             overlay.delete::<Sealed>(key);
-            effects.push(Effect::Reopened { key: *key, epoch });
+            effects.push(Effect::Opened { key: *key });
         }
         let reply = Reply::Done;
         Ok(Outcome { reply, effects })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::limits::LANE_REWINDS_MAX;
 use model::{Generation, MessageId, sabotage};
 
-use super::{Backlog, LaneRewind, Outcome, Rejected, Reply, Rewind};
+use super::{Backlog, LaneRewind, Outcome, Rejected, Reply, Rewind, open};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::lane::{Lane, LaneKey, Rewound};
@@ -21,6 +21,9 @@ pub(super) fn apply(overlay: &mut Overlay<'_>, rewind: &Rewind) -> Result<Outcom
     }
     for lane_rewind in &rewind.lanes {
         let strand = lane_rewind.strand;
+        if open::is_sealed(overlay, key.topic, strand)? {
+            continue;
+        }
         let mut lane = Backlog::of(overlay, key, Arc::clone(&attachment)).lane(strand)?;
         if lane.position >= lane_rewind.from && !sabotage!("rewind-behind-the-position") {
             continue;

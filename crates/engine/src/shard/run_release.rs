@@ -25,7 +25,8 @@ pub(super) fn finish(overlay: &mut Overlay<'_>, key: RunKey) -> Result<(), Fault
     }
 }
 
-fn release(overlay: &mut Overlay<'_>, key: RunKey, run: &Run) -> Result<(), Fault> {
+/// The run goes, whoever waits for it.
+pub(super) fn release(overlay: &mut Overlay<'_>, key: RunKey, run: &Run) -> Result<(), Fault> {
     overlay.delete::<Run>(&key);
     overlay.delete::<StrandRun>(&StrandRunKey {
         topic: key.topic,

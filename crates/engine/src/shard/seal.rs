@@ -3,7 +3,7 @@
 use model::{Epoch, RegistryNumber, sabotage};
 use serde::{Deserialize, Serialize};
 
-use super::{At, Outcome, Reply, open, read};
+use super::{At, Effect, Outcome, Reply, open, read};
 use crate::Fault;
 use crate::kv::Overlay;
 use crate::table::sealed::{Purpose, Sealed};
@@ -25,6 +25,7 @@ pub struct Seal {
 
 impl Seal {
     pub(super) fn apply(&self, overlay: &mut Overlay<'_>, at: At) -> Result<Outcome, Fault> {
+        let mut effects = Vec::new();
         for (key, epoch) in &self.strands {
             match read::strand(overlay, key.topic, key.strand)? {
                 None => open::raise_floor(overlay, self.registry, *epoch)?,
@@ -33,17 +34,21 @@ impl Seal {
                     overlay.put(key, &Sealed { purpose });
                     let sealed = true;
                     overlay.put(key, &Strand { sealed, ..strand });
+                    effects.push(Effect::Sealed { key: *key });
                 }
                 Some(_) => {}
             }
         }
-        Ok(Reply::Done.into())
+        let reply = Reply::Done;
+        Ok(Outcome { reply, effects })
     }
 
     /// A publish may have come since the leader found that nobody uses the key.
     fn may_seal(&self, strand: &Strand, epoch: Epoch, at: At) -> bool {
-        let Purpose::Release = self.purpose;
-        let is_needless = strand.is_idle(at.time) || sabotage!("release-of-what-is-wanted");
-        !strand.sealed && strand.epoch == epoch && is_needless
+        let may_go = match self.purpose {
+            Purpose::Release => strand.is_idle(at.time) || sabotage!("release-of-what-is-wanted"),
+            Purpose::Move { .. } => true,
+        };
+        !strand.sealed && strand.epoch == epoch && may_go
     }
 }

@@ -6,10 +6,11 @@
 //!
 //! Tables of a shard, in sort order: [`shard`], [`attachment`], [`run`], [`strand_run`],
 //! [`strand`], [`lane`], [`holes`], [`delivery`], [`settled`], [`settled_at`], [`garbage`], [`topic`],
-//! [`detached`], [`epoch_floor`], [`sealed`].
+//! [`detached`], [`epoch_floor`], [`sealed`], [`staged`], [`arrived`].
 //! Tables of the control group are numbered from 64, see [`crate::control`]; those of a registry
 //! group from 128, see [`crate::registry`].
 
+pub mod arrived;
 pub mod attachment;
 pub mod delivery;
 pub mod detached;
@@ -22,6 +23,7 @@ pub mod sealed;
 pub mod settled;
 pub mod settled_at;
 pub mod shard;
+pub mod staged;
 pub mod strand;
 pub mod strand_run;
 pub mod topic;

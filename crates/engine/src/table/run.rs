@@ -3,6 +3,7 @@
 use model::{Epoch, Incarnation, KeyHash, MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::staged::StagedItem;
 use super::{Row, fixed_key, read_row};
 use crate::Fault;
 
@@ -64,13 +65,17 @@ impl Run {
     }
 }
 
-/// The payload that a row refers to, for the one table whose rows do. A checkpoint takes it along.
+/// The payload that a row refers to, for the two tables whose rows do. A checkpoint takes it along.
 ///
 /// # Errors
 /// [`Fault`] when the row does not decode.
 pub fn referred_payload(key: &[u8], value: &[u8]) -> Result<Option<PayloadAt>, Fault> {
     match key.first() {
         Some(&Run::TABLE) => Ok(Some(read_row::<Run>(key, value)?.payload)),
+        Some(&StagedItem::TABLE) => Ok(match read_row(key, value)? {
+            StagedItem::Run { run, .. } => Some(run.payload),
+            _ => None,
+        }),
         _ => Ok(None),
     }
 }

@@ -1,9 +1,11 @@
 //! Strands that are sealed: each is work for the shard's leader.
 
+use model::ShardNumber;
 use serde::{Deserialize, Serialize};
 
 use super::Row;
 use super::strand::StrandKey;
+use crate::registry::MoveId;
 
 /// By strand; there exactly while [`super::strand::Strand::sealed`] says so. A table of their own
 /// lets a new leader find them without reading all strands.
@@ -18,6 +20,13 @@ pub struct Sealed {
 pub enum Purpose {
     /// Nobody uses the key: its pin goes, and then the strand.
     Release,
+    /// The key moves: another shard gets a copy, then the pin, and then the strand goes.
+    Move {
+        /// Names the copy.
+        id: MoveId,
+        /// The other shard.
+        to: ShardNumber,
+    },
 }
 
 impl Row for Sealed {

@@ -103,6 +103,7 @@ pub(crate) fn answer(reply: &Reply, asked: &[&str]) -> Vec<String> {
 
 fn of_ack(outcome: AckOutcome) -> &'static str {
     match outcome {
+        AckOutcome::Elsewhere => "elsewhere",
         AckOutcome::Acknowledged => "ok",
         AckOutcome::Stale => "stale",
         AckOutcome::Unordered => "unordered",
@@ -111,6 +112,7 @@ fn of_ack(outcome: AckOutcome) -> &'static str {
 
 fn of_lease(outcome: LeaseOutcome) -> String {
     match outcome {
+        LeaseOutcome::Elsewhere => "elsewhere".into(),
         LeaseOutcome::Done { attempts } => format!("ok after {attempts} attempts"),
         LeaseOutcome::Stale => "stale".into(),
     }

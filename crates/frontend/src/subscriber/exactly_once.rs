@@ -68,11 +68,16 @@ impl AckFailures {
         if replies.contains(&Some(AckReply::Void)) {
             return Err(AckFailures::Void);
         }
-        if replies.contains(&Some(AckReply::Superseded)) {
+        // The router asks whoever owns the key, and answers only what that says.
+        let retry = [AckReply::Superseded, AckReply::Elsewhere].map(Some);
+        if replies.iter().any(|reply| retry.contains(reply)) {
             return Err(AckFailures::Superseded);
         }
         Self::collect(ids, replies, asked, |reply| match reply {
-            AckReply::Acknowledged | AckReply::Superseded | AckReply::Void => None,
+            AckReply::Acknowledged
+            | AckReply::Superseded
+            | AckReply::Void
+            | AckReply::Elsewhere => None,
             AckReply::Stale => Some(AckFailure::Invalid),
             AckReply::Unordered => Some(AckFailure::Unordered),
         })
@@ -88,7 +93,8 @@ impl AckFailures {
             check_own(&ids, replies)?;
         }
         Self::collect(ids, replies, asked, |reply| match reply {
-            ModifyReply::Modified => None,
+            // The router asks whoever owns the key, and answers only what that says.
+            ModifyReply::Modified | ModifyReply::Elsewhere => None,
             ModifyReply::Stale => Some(AckFailure::Invalid),
         })
     }

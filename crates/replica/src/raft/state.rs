@@ -152,7 +152,7 @@ fn apply(
                     payload_number,
                     time: proposal.at,
                 };
-                payload_number += u32::from(matches!(command, shard::Command::Publish(_)));
+                payload_number += command.payload_count();
                 Outcome::Shard(shard::apply(overlay, command, at)?)
             }
             (GroupId::Registry(_), Command::Registry(command)) => {

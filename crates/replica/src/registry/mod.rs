@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use engine::command::{Command, Outcome, Proposal};
 use engine::control;
-use engine::registry::{self, Reply};
-use model::{GroupId, NodeId, RegistryNumber};
+use engine::registry::{self, Claim, Pin, PinRelease, Registries, Release, Reply};
+use engine::table::strand::StrandKey;
+use model::{Epoch, GroupId, NodeId, RegistryNumber, ShardNumber};
 use proto::cluster::RegistryRequest;
 use proto::cluster::registry_client::RegistryClient as Remote;
 use proto::cluster::registry_server::RegistryServer;
@@ -67,6 +68,43 @@ impl RegistryClient {
             commands: vec![Command::Registry(command)],
         };
         async move { client.answer(registry, entry).await }
+    }
+
+    /// Where a key is pinned now. `None` when the group does not answer.
+    pub(crate) async fn pin(&self, key: StrandKey) -> Option<Option<Pin>> {
+        // No pin has this epoch: nothing is released, and the answer says how the pin is.
+        let look = PinRelease {
+            key,
+            epoch: Epoch(0),
+            last: None,
+        };
+        let release = Release {
+            shard: ShardNumber(0),
+            pins: vec![look],
+        };
+        let group = self.group_of(&key)?;
+        let reply = self.ask(group, registry::Command::Release(release)).await?;
+        reply.pins.first().copied()
+    }
+
+    /// Pins a key to a shard, if it is not pinned yet; where it is pinned then.
+    pub(crate) async fn claim(&self, key: StrandKey, shard: ShardNumber) -> Option<Pin> {
+        let strands = vec![key];
+        let claim = registry::Command::Claim(Claim { shard, strands });
+        let reply = self.ask(self.group_of(&key)?, claim).await?;
+        reply.pins.first().copied().flatten()
+    }
+
+    fn group_of(&self, key: &StrandKey) -> Option<RegistryNumber> {
+        let cluster = control::read::cluster(self.control.view()).ok()??;
+        Some(Registries::new(cluster.registries).of(key.strand))
+    }
+
+    /// Waits until this node's catalogue is as new as any node's was when this was called. Whether
+    /// it is.
+    pub(crate) fn catalogue_is_current(&self) -> impl Future<Output = bool> + Send + use<> {
+        let control = self.control.clone();
+        async move { control.read().await.is_ok() }
     }
 
     async fn answer(&self, registry: RegistryNumber, entry: Proposal) -> Option<Reply> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::dispatch::{AckReply, ModifyReply, OpenSession, Refused};
+use engine::dispatch::{AckReply, ModifyReply, MoveReply, OpenSession, Refused, TransferMessage};
+use engine::table::strand::StrandKey;
 use model::limits::{CALL_WAIT_MARGIN, CALL_WAIT_MAX};
 use model::run::RunPayload;
 use model::{AckId, Epoch, Incarnation, KeyHash, MessageId, ShardNumber};
@@ -132,6 +133,30 @@ impl ShardClient {
             answer,
         })
         .await
+    }
+
+    /// Has a key of this shard live in another one; answers when it does, or when it stays after
+    /// all. Publishes and acks of the key wait meanwhile.
+    ///
+    /// # Errors
+    /// [`Unavailable`]; the key may move all the same if that is unknown.
+    pub async fn move_key(
+        &self,
+        key: StrandKey,
+        to: ShardNumber,
+        deadline: Option<Instant>,
+    ) -> Result<MoveReply, Unavailable> {
+        let deadline = given_up_at(deadline);
+        self.call(deadline, |answer| Request::MoveKey { key, to, answer })
+            .await
+    }
+
+    /// Tells the shard's leader something about a key that moves. It may get lost.
+    pub(super) async fn tell(self, message: TransferMessage) {
+        let mut search = self.way.search();
+        if let Some(target) = search.next().await {
+            let _ = target.send(self.shard(), Request::Tell { message }).await;
+        }
     }
 
     /// Opens a pull at the shard's leader, as soon as there is one. What happens to it arrives as

@@ -8,6 +8,7 @@ use tracing::{info, warn};
 
 use super::forward::ForwardRequest;
 use super::local::LocalShard;
+use super::shards::Shards;
 use super::shell::{End, Shell, Surroundings};
 use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
@@ -25,6 +26,8 @@ pub(crate) struct Host {
     /// Whether this node's copy of the catalogue may be relied on.
     pub(crate) lease: CatalogueLease,
     pub(crate) registry: RegistryClient,
+    /// The other shards.
+    pub(crate) shards: Shards,
     /// The node's disk.
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -52,6 +55,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         lease: host.lease,
         core: host.core,
         registry: host.registry,
+        shards: host.shards,
         store: host.store,
         clock: host.clock,
         counts: host.counts,

@@ -50,6 +50,7 @@ pub(crate) struct Hosts {
 impl Hosts {
     /// Hosts the shards whose replicas are open now.
     pub(crate) fn new(site: Site) -> Self {
+        site.shards.know(site.registry.clone());
         let mut hosts = Hosts {
             site,
             hosted: BTreeSet::new(),
@@ -92,6 +93,7 @@ impl Hosts {
                     control: self.site.control.clone(),
                     lease: self.site.lease.clone(),
                     registry: self.site.registry.clone(),
+                    shards: self.site.shards.clone(),
                     store: self.site.store.clone(),
                     clock: self.site.clock,
                     counts: self.site.counts.clone(),

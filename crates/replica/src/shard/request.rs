@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use engine::dispatch::{AckReply, Credit, Ended, ModifyReply, OpenSession};
+use engine::dispatch::{
+    AckReply, Credit, Ended, ModifyReply, MoveReply, OpenSession, TransferMessage,
+};
 use engine::shard;
+use engine::table::strand::StrandKey;
 use model::run::RunPayload;
 use model::{AckId, Incarnation, KeyHash, MessageId, SessionId, ShardNumber};
 use serde::{Deserialize, Serialize};
@@ -21,6 +24,8 @@ pub(super) type Published = Result<MessageId, PublishError>;
 pub(super) type Acknowledged = Result<Vec<AckReply>, Unavailable>;
 /// What changes of deadlines are answered with.
 pub(super) type Modified = Result<Vec<ModifyReply>, Unavailable>;
+/// What the wish to move a key is answered with.
+pub(super) type KeyMoved = Result<MoveReply, Unavailable>;
 /// Where a session listens.
 ///
 /// It is not bounded by itself because its volume is: at most one offer and one delivery of a
@@ -58,6 +63,17 @@ pub(super) enum Request {
     CompareCatalogue {
         answer: oneshot::Sender<()>,
     },
+    /// An operator wants a key to live in another shard.
+    MoveKey {
+        key: StrandKey,
+        to: ShardNumber,
+        answer: Answer<KeyMoved>,
+    },
+    /// The leader of another shard says something about a key that moves. Nobody waits for it, and
+    /// it may get lost.
+    Tell {
+        message: TransferMessage,
+    },
     OpenSession {
         open: OpenSession,
         events: SessionEvents,
@@ -88,6 +104,14 @@ impl Request {
         )
     }
 
+    /// Whether somebody waits for an answer.
+    pub(super) fn is_answered(&self) -> bool {
+        !matches!(
+            self,
+            Request::Tell { .. } | Request::OpenSession { .. } | Request::Session { .. }
+        )
+    }
+
     /// Answers that no leader is here. Nothing was done.
     pub(super) fn refuse(self, shard: ShardNumber) {
         let unavailable = Unavailable::NOT_DONE;
@@ -95,6 +119,9 @@ impl Request {
             Request::Publish { answer, .. } => answer.send(Err(unavailable.into())),
             Request::Acknowledge { answer, .. } => answer.send(Err(unavailable)),
             Request::ModifyDeadline { answer, .. } => answer.send(Err(unavailable)),
+            Request::MoveKey { answer, .. } => answer.send(Err(unavailable)),
+            // It will be said again.
+            Request::Tell { .. } => {}
             Request::OpenSession { open, events } => {
                 let session = open.session;
                 let why = Ended::Reopen;

@@ -1,17 +1,23 @@
 //! All shards of the catalogue, wherever they are led.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use engine::dispatch::MoveReply;
+use engine::registry::Pin;
+use engine::table::strand::StrandKey;
 use model::limits::LINK_FRAME_BYTES_MAX;
 use model::{NodeId, ShardNumber};
 use proto::cluster::forward_server::ForwardServer;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::client::ShardClient;
 use super::link::{Callee, Links};
 use super::local::LocalShard;
 use super::way::Way;
+use crate::Unavailable;
+use crate::registry::RegistryClient;
 
 /// Handles by shard.
 pub type ShardClients = Arc<BTreeMap<ShardNumber, ShardClient>>;
@@ -21,6 +27,8 @@ pub type ShardClients = Arc<BTreeMap<ShardNumber, ShardClient>>;
 pub struct Shards {
     links: Links,
     clients: watch::Sender<ShardClients>,
+    /// Who knows where keys are pinned.
+    registry: Arc<OnceLock<RegistryClient>>,
 }
 
 impl Shards {
@@ -30,7 +38,54 @@ impl Shards {
         Shards {
             links,
             clients: watch::Sender::new(ShardClients::default()),
+            registry: Arc::default(),
         }
+    }
+
+    /// From now on pins can be asked for.
+    pub(crate) fn know(&self, registry: RegistryClient) {
+        let _ = self.registry.set(registry);
+    }
+
+    /// Where a key is pinned, if it is, as its registry group says now.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the group does not answer.
+    pub async fn pin(&self, key: StrandKey) -> Result<Option<Pin>, Unavailable> {
+        let registry = self.registry.get().ok_or(Unavailable::NOT_DONE)?;
+        registry.pin(key).await.ok_or(Unavailable::NOT_DONE)
+    }
+
+    /// Pins a key to a shard if it is not pinned yet, and says where it is pinned then. A pin
+    /// that nobody publishes to may go again.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the group does not answer.
+    pub async fn pin_to(&self, key: StrandKey, shard: ShardNumber) -> Result<Pin, Unavailable> {
+        let registry = self.registry.get().ok_or(Unavailable::NOT_DONE)?;
+        registry.claim(key, shard).await.ok_or(Unavailable::UNKNOWN)
+    }
+
+    /// Has a key live in a shard, wherever it is now: what `orderly keys move` does. One that is
+    /// not pinned yet is pinned there.
+    ///
+    /// # Errors
+    /// [`Unavailable`]; the key may move all the same if that is unknown.
+    pub async fn move_key(
+        &self,
+        key: StrandKey,
+        to: ShardNumber,
+        deadline: Option<Instant>,
+    ) -> Result<MoveReply, Unavailable> {
+        let pin = match self.pin(key).await? {
+            Some(pin) => pin,
+            None => self.pin_to(key, to).await?,
+        };
+        if pin.shard == to {
+            return Ok(MoveReply::Moved);
+        }
+        let owner = self.client(pin.shard).ok_or(Unavailable::NOT_DONE)?;
+        owner.move_key(key, to, deadline).await
     }
 
     /// The handle to a shard, if it is known.

@@ -13,6 +13,7 @@ use engine::Fault;
 use engine::control;
 use engine::dispatch::{Input, Leader, ProposalId, QuestionId};
 use engine::registry::{self, Registries};
+use engine::table::staged::StagedKey;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use model::ShardNumber;
@@ -22,6 +23,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::forward::{Dispatched, ForwardRequest};
 use super::request::Request;
+use super::shards::Shards;
 use super::waiting::{Callers, Sessions};
 use crate::catalogue::{self, CatalogueLease};
 use crate::clock::Clock;
@@ -44,6 +46,8 @@ pub(super) struct Surroundings {
     pub(super) lease: CatalogueLease,
     /// What is called.
     pub(super) requests: mpsc::Receiver<Request>,
+    /// The other shards.
+    pub(super) shards: Shards,
     /// Where dead letters go.
     pub(super) forwards: mpsc::Sender<ForwardRequest>,
     /// Whether calls are taken.
@@ -54,6 +58,15 @@ pub(super) struct Surroundings {
 
 /// A question to a registry group on its way, and its answer if there is one.
 type Question = BoxFuture<'static, (QuestionId, Option<registry::Reply>)>;
+
+/// How far a copy is that waits for the catalogue.
+#[derive(Debug)]
+enum Comparing {
+    /// The catalogue of this node is as new as it must be; or not, and somebody must ask again.
+    Read(StagedKey, bool),
+    /// What the shard lacked of it is applied.
+    Logged(StagedKey),
+}
 
 /// Why a leadership ended.
 #[derive(Debug)]
@@ -89,6 +102,10 @@ pub(super) struct Shell<'s> {
     dispatched: FuturesUnordered<Dispatched>,
     /// Questions to registry groups whose answer is awaited.
     questions: FuturesUnordered<Question>,
+    /// What is being said to other shards.
+    tellings: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// Copies that wait for the catalogue.
+    comparing: FuturesUnordered<BoxFuture<'static, Comparing>>,
     alarm: Pin<Box<Sleep>>,
     /// Whether `alarm` stands for a wish of the leader.
     alarmed: bool,
@@ -120,6 +137,8 @@ impl<'s> Shell<'s> {
             letters: VecDeque::new(),
             dispatched: FuturesUnordered::new(),
             questions: FuturesUnordered::new(),
+            tellings: FuturesUnordered::new(),
+            comparing: FuturesUnordered::new(),
             alarm: Box::pin(sleep_until(Instant::now())),
             alarmed: false,
             closed: false,

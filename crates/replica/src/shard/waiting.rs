@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use engine::dispatch::{AckReply, Ended, Input, ModifyReply, OpenSession, PublishReply, RequestId};
+use engine::dispatch::{
+    AckReply, Ended, Input, ModifyReply, MoveReply, OpenSession, PublishReply, RequestId,
+};
 use model::{SessionId, ShardNumber};
 use tokio::sync::oneshot;
 
 use super::answer::Answer;
 use super::client::PublishError;
-use super::request::{Acknowledged, Modified, Published, SessionEvents};
+use super::request::{Acknowledged, KeyMoved, Modified, Published, SessionEvents};
 use super::session::{SessionChange, SessionEvent, unseen};
 
 /// A caller, by what it asked for.
@@ -16,6 +18,7 @@ pub(super) enum Caller {
     Publish(Answer<Published>),
     Acknowledge(Answer<Acknowledged>),
     ModifyDeadline(Answer<Modified>),
+    MoveKey(Answer<KeyMoved>),
     Catalogue(oneshot::Sender<()>),
     /// The leadership itself, which brings its log up to the catalogue.
     Nobody,
@@ -64,6 +67,12 @@ impl Callers {
     pub(super) fn modified(&mut self, request: RequestId, replies: Vec<ModifyReply>) {
         if let Some(Caller::ModifyDeadline(answer)) = self.waiting.remove(&request) {
             answer.send(Ok(replies));
+        }
+    }
+
+    pub(super) fn key_moved(&mut self, request: RequestId, reply: MoveReply) {
+        if let Some(Caller::MoveKey(answer)) = self.waiting.remove(&request) {
+            answer.send(Ok(reply));
         }
     }
 

@@ -59,6 +59,9 @@ impl Cluster {
             }
             Output::Properties { .. } => {}
             Output::Ended { session, .. } => self.ended(session),
+            Output::KeyMoved { .. } | Output::Tell { .. } | Output::CompareCatalogue { .. } => {
+                unreachable!("there is no other shard")
+            }
             Output::Forward {
                 forward,
                 topic,
@@ -97,6 +100,9 @@ impl Cluster {
         match reply {
             AckReply::Acknowledged => self.answer(What::AckOk { call }),
             AckReply::Stale => self.answer(What::AckFailed { call }),
+            // The key was released, which means that all of it was settled: a router would find no
+            // owner, and answer so.
+            AckReply::Elsewhere => self.answer(What::AckOk { call }),
             AckReply::Unordered | AckReply::Superseded | AckReply::Void => {
                 self.answer(What::AckFailed { call });
                 self.act_again(delivery);
@@ -121,7 +127,7 @@ impl Cluster {
             (Waiting::Extend(call), ModifyReply::Modified) => {
                 self.answer(What::ExtendOk { call: *call });
             }
-            (_, ModifyReply::Stale) => {}
+            (_, ModifyReply::Stale | ModifyReply::Elsewhere) => {}
             _ => panic!("a deadline is modified, but {waiting:?} waits"),
         }
     }

@@ -111,7 +111,7 @@ impl Entry {
                 time: proposal.at,
             };
             outcomes.push(shard::apply(&mut overlay, command, at)?);
-            payload_number += u32::from(matches!(command, shard::Command::Publish(_)));
+            payload_number += command.payload_count();
         }
         let writes = overlay.into_writes();
         view.commit(writes);

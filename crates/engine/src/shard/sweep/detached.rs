@@ -91,7 +91,10 @@ fn drop_run(
         let position = lane.map_or(detached.after, |lane| lane.position);
         position >= run.last(run_key.first)
     } else {
-        overlay.row::<Holes>(&holes)? == Some(Holes::All)
+        match overlay.row::<Holes>(&holes)? {
+            Some(holes) => holes == Holes::All,
+            None => run_key.first <= detached.after,
+        }
     };
     overlay.delete::<Holes>(&holes);
     match finished {

@@ -8,6 +8,7 @@ mod publish;
 mod random;
 mod release;
 mod rewind;
+mod stage;
 mod sweep;
 
 use std::time::Duration;

@@ -533,6 +533,9 @@ impl Bench {
                 self.heard.push(Heard::Forwarded(message.clone()));
                 self.forwards.push((forward, message, ordering_key));
             }
+            Output::KeyMoved { .. } | Output::Tell { .. } | Output::CompareCatalogue { .. } => {
+                panic!("there is no other shard")
+            }
             Output::WakeAt(at) => self.wake_at = Some(at),
         }
     }

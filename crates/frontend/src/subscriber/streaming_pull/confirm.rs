@@ -32,7 +32,7 @@ pub(super) async fn acks(
             }
             Ok(AckReply::Stale) => &mut confirmation.invalid_ack_ids,
             Ok(AckReply::Unordered) => &mut confirmation.unordered_ack_ids,
-            Err(_) => &mut confirmation.temporary_failed_ack_ids,
+            Ok(AckReply::Elsewhere) | Err(_) => &mut confirmation.temporary_failed_ack_ids,
         };
         list.push(ack.encode(&secret));
     }
@@ -59,7 +59,7 @@ pub(super) async fn deadlines(
         let list = match replies.as_ref().map(|replies| replies[at]) {
             Ok(ModifyReply::Modified) => &mut confirmation.ack_ids,
             Ok(ModifyReply::Stale) => &mut confirmation.invalid_ack_ids,
-            Err(_) => &mut confirmation.temporary_failed_ack_ids,
+            Ok(ModifyReply::Elsewhere) | Err(_) => &mut confirmation.temporary_failed_ack_ids,
         };
         list.push(ack.encode(&secret));
     }

@@ -236,6 +236,7 @@ impl Link {
                 }
                 (shard, Request::Session { session, say })
             }
+            Call::Tell { shard, message } => (shard, Request::Tell { message }),
         })
     }
 
@@ -263,6 +264,11 @@ impl Link {
             Ask::ModifyDeadline { subscription, ids } => Request::ModifyDeadline {
                 subscription,
                 ids,
+                answer: Answer::link(answer),
+            },
+            Ask::MoveKey { key, to } => Request::MoveKey {
+                key,
+                to,
                 answer: Answer::link(answer),
             },
         }

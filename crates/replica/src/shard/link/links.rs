@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use engine::dispatch::TransferMessage;
 use model::limits::{LINK_CALLS_BYTES_MAX, LINK_CALLS_WAITING_MAX};
 use model::{NodeId, ShardNumber};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -244,7 +245,12 @@ fn weight(request: &Request) -> u32 {
         Request::Publish { payload, .. } => payload.as_bytes().len(),
         Request::Acknowledge { ids, .. } => ids.len() * ID_BYTES,
         Request::ModifyDeadline { ids, .. } => ids.len() * ID_BYTES,
-        Request::Catalogue { .. }
+        Request::MoveKey { .. } => 0,
+        Request::Tell {
+            message: TransferMessage::Copy { payloads, .. },
+        } => payloads.iter().map(Vec::len).sum(),
+        Request::Tell { .. }
+        | Request::Catalogue { .. }
         | Request::CompareCatalogue { .. }
         | Request::OpenSession { .. }
         | Request::Session { .. } => return 0,

@@ -28,11 +28,13 @@ impl Said {
         request: Request,
         callees_time: impl Fn(Instant) -> Duration,
     ) -> Said {
-        let without_answer = |call| Said {
-            call,
-            payload: None,
-            caller: None,
-        };
+        if !request.is_answered() {
+            return Said {
+                call: unanswered(shard, request),
+                payload: None,
+                caller: None,
+            };
+        }
         let mut messages = None;
         let (ask, caller) = match request {
             Request::Publish {
@@ -68,15 +70,11 @@ impl Said {
                 let ask = Ask::ModifyDeadline { subscription, ids };
                 (ask, Caller::ModifyDeadline(answer))
             }
-            Request::OpenSession { open, .. } => {
-                return without_answer(Call::OpenSession { shard, open });
+            Request::MoveKey { key, to, answer } => {
+                (Ask::MoveKey { key, to }, Caller::MoveKey(answer))
             }
-            Request::Session { session, say } => {
-                return without_answer(Call::Session {
-                    shard,
-                    session,
-                    say,
-                });
+            Request::Tell { .. } | Request::OpenSession { .. } | Request::Session { .. } => {
+                unreachable!("nobody waits for an answer to these")
             }
             Request::Catalogue { .. } | Request::CompareCatalogue { .. } => {
                 unreachable!("the catalogue is logged by the leader's own node")
@@ -87,5 +85,19 @@ impl Said {
             payload: messages,
             caller: Some(caller),
         }
+    }
+}
+
+/// A request that is not answered, as it is said.
+fn unanswered(shard: ShardNumber, request: Request) -> Call {
+    match request {
+        Request::Tell { message } => Call::Tell { shard, message },
+        Request::OpenSession { open, .. } => Call::OpenSession { shard, open },
+        Request::Session { session, say } => Call::Session {
+            shard,
+            session,
+            say,
+        },
+        request => unreachable!("{request:?} is answered"),
     }
 }

@@ -6,7 +6,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::dispatch::{AckReply, Delivered, ModifyReply, OpenSession, Refused};
+use engine::dispatch::{
+    AckReply, Delivered, ModifyReply, MoveReply, OpenSession, Refused, TransferMessage,
+};
+use engine::table::strand::StrandKey;
 use model::run::RunPayload;
 use model::{AckId, Epoch, Incarnation, KeyHash, MessageId, NodeId, SessionId, ShardNumber};
 use proto::cluster::LinkPart;
@@ -15,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::shard::PublishError;
-use crate::shard::request::{Acknowledged, Modified, Published, Say};
+use crate::shard::request::{Acknowledged, KeyMoved, Modified, Published, Say};
 use crate::shard::session::{SessionChange, SessionEvent};
 
 /// The format of heads that this version writes, and the only one that it reads.
@@ -66,6 +69,11 @@ pub(super) enum Call {
         session: SessionId,
         say: Say,
     },
+    /// Something that one shard's leader tells another's.
+    Tell {
+        shard: ShardNumber,
+        message: TransferMessage,
+    },
 }
 
 /// What a caller waits for.
@@ -86,6 +94,10 @@ pub(super) enum Ask {
     ModifyDeadline {
         subscription: Incarnation,
         ids: Vec<(AckId, Duration)>,
+    },
+    MoveKey {
+        key: StrandKey,
+        to: ShardNumber,
     },
 }
 
@@ -127,6 +139,7 @@ pub(in crate::shard) enum Returned {
     NotLeading,
     /// It may have been done.
     Unknown,
+    KeyMoved(MoveReply),
 }
 
 impl Call {
@@ -220,6 +233,16 @@ impl From<Acknowledged> for Returned {
     fn from(acknowledged: Acknowledged) -> Self {
         match acknowledged {
             Ok(replies) => Returned::Acknowledged(replies),
+            Err(why) if why.unknown => Returned::Unknown,
+            Err(_) => Returned::NotLeading,
+        }
+    }
+}
+
+impl From<KeyMoved> for Returned {
+    fn from(moved: KeyMoved) -> Self {
+        match moved {
+            Ok(reply) => Returned::KeyMoved(reply),
             Err(why) if why.unknown => Returned::Unknown,
             Err(_) => Returned::NotLeading,
         }

@@ -12,7 +12,7 @@ use store::DiskLevel;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{End, Shell};
+use super::{Comparing, End, Shell};
 use crate::catalogue;
 use crate::raft::{Committed, NotCommitted, Pending};
 use crate::shard::client::PublishError;
@@ -27,6 +27,7 @@ impl Shell<'_> {
     pub(super) async fn hear(&mut self) -> Result<Vec<Input>, End> {
         let mut inputs = Vec::new();
         let mut requests = Vec::new();
+        let mut compared = None;
         let around = &mut *self.around;
         let calls = !self.closed && !self.leader.is_full();
         tokio::select! {
@@ -38,6 +39,8 @@ impl Shell<'_> {
             Some((question, reply)) = self.questions.next() => {
                 inputs.push(Input::RegistryAnswered { question, reply });
             }
+            Some(()) = self.tellings.next() => {}
+            Some(comparing) = self.comparing.next() => compared = Some(comparing),
             Ok(room) = around.forwards.reserve(), if !self.letters.is_empty() => {
                 room.send(self.letters.pop_front().expect("it was not empty"));
             }
@@ -53,8 +56,26 @@ impl Shell<'_> {
             }
             () = &mut self.alarm, if self.alarmed => {}
         }
+        if let Some(compared) = compared {
+            inputs.extend(self.compared(compared)?);
+        }
         self.gather(&mut inputs, requests)?;
         Ok(inputs)
+    }
+
+    /// A copy waits for the catalogue: once that is current here, whatever the shard lacks of it
+    /// is proposed, and the copy waits for the last of that.
+    fn compared(&mut self, comparing: Comparing) -> Result<Vec<Input>, Fault> {
+        match comparing {
+            Comparing::Read(_, false) => Ok(Vec::new()),
+            Comparing::Read(copy, true) => {
+                let (answer, answered) = oneshot::channel();
+                let logged = answered.map(move |_| Comparing::Logged(copy));
+                self.comparing.push(logged.boxed());
+                self.compare(answer)
+            }
+            Comparing::Logged(copy) => Ok(vec![Input::CatalogueCompared { copy }]),
+        }
     }
 
     /// Adds what has happened besides.
@@ -166,6 +187,11 @@ impl Shell<'_> {
                 subscription,
                 ids,
             },
+            Request::MoveKey { key, to, answer } => {
+                let request = self.callers.add(Caller::MoveKey(answer));
+                Input::MoveKey { request, key, to }
+            }
+            Request::Tell { message } => Input::Told(message),
             Request::CompareCatalogue { .. } => unreachable!("it becomes any number of inputs"),
             Request::Catalogue { command, answer } => {
                 let request = self.callers.add(Caller::Catalogue(answer));

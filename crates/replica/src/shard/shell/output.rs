@@ -1,15 +1,24 @@
 //! What the leader decided, as it is carried out.
 
-use engine::command::{Command, Proposal};
-use engine::dispatch::{AckReply, Output, ProposalId, PublishReply};
-use engine::shard;
-use futures::FutureExt;
-use model::Timestamp;
-use tokio::sync::oneshot;
+use std::time::Duration;
 
-use super::Shell;
+use engine::command::{Command, Proposal};
+use engine::dispatch::{AckReply, Output, ProposalId, PublishReply, QuestionId, TransferMessage};
+use engine::table::staged::StagedKey;
+use engine::{registry, shard};
+use futures::FutureExt;
+use model::{RegistryNumber, ShardNumber, Timestamp};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::{Comparing, Shell};
 use crate::shard::forward::{Dispatched, ForwardRequest};
 use crate::shard::session::SessionChange;
+
+/// Things that are being said to other shards at once.
+const TELLINGS_MAX: usize = 1_024;
+/// How long one of them may look for the leader that it is for.
+const TELLING_MAX: Duration = Duration::from_secs(1);
 
 impl Shell<'_> {
     pub(super) async fn carry_out(&mut self, output: Output) {
@@ -19,17 +28,16 @@ impl Shell<'_> {
                 question,
                 registry,
                 command,
-            } => {
-                let asked = self.around.registry.ask(registry, command);
-                let answered = asked.map(move |reply| (question, reply));
-                self.questions.push(answered.boxed());
-            }
+            } => self.ask_registry(question, registry, command),
             Output::Published { request, reply } => self.callers.published(request, reply),
             Output::Acknowledged { request, replies } => {
                 self.callers.acknowledged(request, replies);
             }
             Output::Modified { request, replies } => self.callers.modified(request, replies),
             Output::CatalogueLogged { request } => self.callers.logged(request),
+            Output::KeyMoved { request, reply } => self.callers.key_moved(request, reply),
+            Output::Tell { to, message } => self.tell(to, message),
+            Output::CompareCatalogue { copy } => self.compare_catalogue(copy),
             Output::Offer { session, waiting } => {
                 let what = SessionChange::Offer { waiting };
                 self.sessions.tell(session, what);
@@ -97,6 +105,34 @@ impl Shell<'_> {
             }
             Output::Deliver { deliveries, .. } => counts.delivered(deliveries.len()),
             _ => {}
+        }
+    }
+
+    fn ask_registry(
+        &mut self,
+        question: QuestionId,
+        registry: RegistryNumber,
+        command: registry::Command,
+    ) {
+        let asked = self.around.registry.ask(registry, command);
+        let answered = asked.map(move |reply| (question, reply));
+        self.questions.push(answered.boxed());
+    }
+
+    fn compare_catalogue(&mut self, copy: StagedKey) {
+        let read = self.around.registry.catalogue_is_current();
+        let read = read.map(move |current| Comparing::Read(copy, current));
+        self.comparing.push(read.boxed());
+    }
+
+    /// Tells another shard's leader something, unless too much is being said already: it will be
+    /// said again.
+    fn tell(&mut self, to: ShardNumber, message: TransferMessage) {
+        if self.tellings.len() < TELLINGS_MAX
+            && let Some(shard) = self.around.shards.client(to)
+        {
+            let told = timeout(TELLING_MAX, shard.tell(message)).map(|_| ());
+            self.tellings.push(told.boxed());
         }
     }
 

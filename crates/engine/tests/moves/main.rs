@@ -1,0 +1,5 @@
+//! Two shards, one registry group and their leaders in memory: keys that move from one to the other.
+
+mod world;
+
+mod moves;
