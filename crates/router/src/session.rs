@@ -2,12 +2,13 @@
 //!
 //! Each shard's leader delivers on its own; the session holds the client's credit (see
 //! [`crate::credit`]) and brings the deliveries together. The order within a key needs nothing
-//! more, since a key lives in one shard.
+//! more while the key stays in its shard; for those that move see `moved`.
 //!
 //! Leaders come and go, and shards become more: the session opens itself at each leader that there
 //! is (see `openings`), and the client notices nothing. Each opening has a number of its own, so
 //! that what an earlier one still says, or gives back, counts for nothing.
 
+mod moved;
 mod openings;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use model::{AckId, ClientId, Incarnation, SessionId, ShardNumber, SubscriptionNa
 use replica::shard::{SessionChange, SessionEvent, ShardClients};
 use tokio::sync::{mpsc, watch};
 
+use self::moved::Moved;
 use self::openings::Openings;
 use crate::credit::Ledger;
 use crate::{ResolveError, Router};
@@ -82,6 +84,7 @@ pub struct Session {
     shards: watch::Receiver<ShardClients>,
     openings: Openings,
     ledger: Ledger,
+    moved: Moved,
     /// Decided and not told yet.
     grants: VecDeque<(ShardNumber, Credit)>,
     /// Not bounded by itself; its volume is by the credit, see
@@ -185,6 +188,7 @@ impl Session {
             return None;
         }
         self.ledger.deliver(shard, weight(&deliveries));
+        let deliveries = self.moved.in_time(shard, deliveries);
         (!deliveries.is_empty()).then_some(News::Deliveries(deliveries))
     }
 
@@ -246,6 +250,7 @@ impl Router {
             shards: self.shards().watch(),
             openings: Openings::new(self.clone(), at_each, sender),
             ledger: Ledger::new(open.limit),
+            moved: Moved::default(),
             grants: VecDeque::new(),
             events,
             unread: Vec::new(),

@@ -409,11 +409,8 @@ impl World {
                 let answered = Input::RegistryAnswered { question, reply };
                 self.inputs.push_back((shard, answered));
             }
-            Output::Tell { to, message } => {
-                if !self.lose_told {
-                    self.told.push_back((side_of(to), message));
-                }
-            }
+            Output::Tell { .. } if self.lose_told => {}
+            Output::Tell { to, message } => self.told.push_back((side_of(to), message)),
             Output::CompareCatalogue { copy } => {
                 self.compared.insert(shard);
                 let compared = Input::CatalogueCompared { copy };
