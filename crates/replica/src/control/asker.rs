@@ -37,7 +37,7 @@ impl Asker {
             Asker::Sleeper(node, boot, answer) => {
                 // What the log may still say must not be contradicted by a lease.
                 if !unknown {
-                    grants.slept(node, boot, false);
+                    grants.not_slept(node, boot, now);
                 }
                 if let Some(answer) = answer {
                     let _ = answer.send(Err(Unavailable { unknown }));

@@ -24,6 +24,10 @@ const CLOCK_DRIFT_MAX: Duration = Duration::from_millis(100);
 /// up. So a node that lives but does not get on holds changes up for one lease at most.
 const CHANGE_HELD_UP_MAX: Duration = Duration::from_secs(1);
 
+/// How long a leader waits before it proposes again that a node is asleep. Without its quorum it is
+/// refused at once, each time, until it hears that it leads no longer.
+const DOZE_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
 /// One leadership's knowledge of all leases. Time is the leader's steady clock.
 #[derive(Debug)]
 pub(super) struct Grants {
@@ -50,6 +54,8 @@ struct Holder {
     heard: Timestamp,
     /// Whether it is proposed to be asleep: from then on nothing is granted.
     dozes: bool,
+    /// Before this moment it is not.
+    doze_from: Timestamp,
 }
 
 /// What is to be done about a node that asks for its lease.
@@ -163,14 +169,19 @@ impl Grants {
         doze.collect()
     }
 
-    /// It was proposed that this life of a node is asleep. Now the log says so, or it was not done.
-    pub(super) fn slept(&mut self, node: NodeId, boot: Boot, done: bool) {
-        match self.holders.get_mut(&node) {
-            Some(holder) if holder.boot == boot && done => {
-                self.holders.remove(&node);
-            }
-            Some(holder) if holder.boot == boot => holder.dozes = false,
-            _ => {}
+    /// It was proposed that this life of a node is asleep, and now the log says so.
+    pub(super) fn slept(&mut self, node: NodeId, boot: Boot) {
+        if self.holders.get(&node).is_some_and(|it| it.boot == boot) {
+            self.holders.remove(&node);
+        }
+    }
+
+    /// It was proposed that this life of a node is asleep, and the log will not say so.
+    pub(super) fn not_slept(&mut self, node: NodeId, boot: Boot, now: Timestamp) {
+        let holder = self.holders.get_mut(&node);
+        if let Some(holder) = holder.filter(|holder| holder.boot == boot) {
+            holder.dozes = false;
+            holder.doze_from = now.plus(DOZE_AGAIN_AFTER);
         }
     }
 
@@ -228,12 +239,15 @@ impl Holder {
             until,
             heard,
             dozes: false,
+            doze_from: heard,
         }
     }
 
-    /// When the node has no lease any more and was not heard of for as long as one lasts.
+    /// When the node has no lease any more and was not heard of for as long as one lasts, or is to
+    /// be taken for silent once more.
     fn silent_at(&self) -> Timestamp {
-        self.until.max(self.heard.plus(CATALOGUE_LEASE))
+        let silent = self.until.max(self.heard.plus(CATALOGUE_LEASE));
+        silent.max(self.doze_from)
     }
 }
 

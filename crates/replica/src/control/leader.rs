@@ -354,7 +354,7 @@ impl<'s> Leader<'s> {
                 self.grants.woken(node, boot, done, now);
             }
             Asker::Sleeper(node, boot, answer) => {
-                self.grants.slept(node, boot, true);
+                self.grants.slept(node, boot);
                 if let Some(answer) = answer {
                     let _ = answer.send(Ok(Answer::Released));
                 }

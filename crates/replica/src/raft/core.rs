@@ -445,6 +445,11 @@ impl Leadership {
         }
     }
 
+    /// Whether this node leads in `term`, according to Raft.
+    pub(crate) fn leads_in(&self, term: Term) -> bool {
+        self.term() == Some(term)
+    }
+
     /// The term in which this node leads, according to Raft.
     fn term(&self) -> Option<Term> {
         let server = self.server.borrow_watched();

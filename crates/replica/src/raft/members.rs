@@ -142,6 +142,23 @@ impl Core {
         };
         Ok(timeout(patience, taken_over).await.unwrap_or(false))
     }
+
+    /// Ends this node's leadership, so that the next one has another term: another voter is asked to
+    /// take over, and whether it does or not, this node's heartbeats are over. Nothing happens where
+    /// there is no other.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(crate) async fn abdicate(&self) -> Result<(), Stopped> {
+        let voters = self.voters();
+        let others = || voters.iter().copied().filter(|node| *node != self.node());
+        let ready = others().find(|node| self.is_at_tip(*node));
+        let Some(heir) = ready.or_else(|| others().next()) else {
+            return Ok(());
+        };
+        let asked = self.raft().trigger().transfer_leader(heir).await;
+        asked.map_err(|fatal| self.stopped(fatal))
+    }
 }
 
 fn not_changed(why: impl ToString) -> NotChanged {

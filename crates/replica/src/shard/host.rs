@@ -1,5 +1,7 @@
 //! The task of a shard, from leadership to leadership.
 
+use std::time::Duration;
+
 use model::limits::SHARD_WAITING_REQUESTS_MAX;
 use model::{GroupId, Term};
 use store::Store;
@@ -16,6 +18,9 @@ use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Stopped};
 use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
+
+/// How long Raft may go on leading in a term that this task has used up.
+const USED_UP_MAX: Duration = Duration::from_millis(500);
 
 /// What a shard's task is made of.
 pub(crate) struct Host {
@@ -91,6 +96,21 @@ async fn work(mut around: Surroundings) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// Waits for a leadership in a term after `last`. Raft may go on leading in that one, as after a
+/// moment without a majority, in which it took no proposals; then it is made to give it up, since
+/// whoever asked this leader would wait for ever.
+async fn begins(core: &Core, leadership: &mut Leadership, last: Option<Term>) -> Option<Leading> {
+    loop {
+        tokio::select! {
+            leading = leadership.begins(last) => return leading,
+            () = tokio::time::sleep(USED_UP_MAX) => {}
+        }
+        if last.is_some_and(|last| leadership.leads_in(last)) {
+            core.abdicate().await.ok()?;
+        }
+    }
+}
+
 /// Waits for a leadership in a term after `last`, and refuses whoever calls meanwhile. `None` when
 /// the node shuts down or the replica has stopped.
 async fn take_up(
@@ -100,8 +120,9 @@ async fn take_up(
 ) -> Option<Leading> {
     let shard = around.shard;
     let mut lease = around.lease.clone();
+    let core = around.core.clone();
     let mut ready = std::pin::pin!(async {
-        let leading = leadership.begins(last).await?;
+        let leading = begins(&core, leadership, last).await?;
         // To compare with an old catalogue would be to detach what was just attached.
         lease.begins().await?;
         Some(leading)

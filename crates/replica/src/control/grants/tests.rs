@@ -61,6 +61,18 @@ fn a_node_that_is_gone_holds_changes_up_for_one_lease() {
 }
 
 #[test]
+fn a_refused_sleep_is_proposed_again_after_a_pause() {
+    let mut grants = two_nodes();
+    let end = grants.next_end(after(10)).expect("leases run out");
+    assert_eq!(grants.doze(end).len(), 2);
+    grants.not_slept(B, LIFE, end);
+    assert_eq!(grants.doze(end), [], "not at once, and not without end");
+    let again = grants.next_end(end).expect("once more");
+    assert!(again > end);
+    assert_eq!(grants.doze(again), [(B, LIFE)]);
+}
+
+#[test]
 fn a_node_that_is_gone_falls_asleep_when_its_lease_has_run_out() {
     let mut grants = two_nodes();
     for second in 0..10 {
@@ -72,7 +84,7 @@ fn a_node_that_is_gone_falls_asleep_when_its_lease_has_run_out() {
     assert_eq!(grants.doze(end), [], "it is proposed once");
     // It is back, but the log will say that it has no lease: it must not get one meanwhile.
     assert_eq!(grants.renew(&renewal(B, 5), end), NOT_NOW);
-    grants.slept(B, LIFE, true);
+    grants.slept(B, LIFE);
     assert_eq!(grants.renew(&renewal(B, 5), end), Renewing::Wake);
     grants.woken(B, LIFE, true, end);
     assert_eq!(grants.renew(&renewal(B, 5), end), GRANTED);
