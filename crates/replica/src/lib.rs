@@ -14,6 +14,7 @@
 //! - [`clock`]: the one place that reads a clock.
 //! - [`settings`]: what can be told.
 //! - `aside`: work that waits for the disk.
+//! - `session_numbers`: how the sessions of a node are numbered.
 //! - `stopping`: how the tasks hear that the node shuts down.
 //! - `work`: tasks that begin and end together.
 //! - `unavailable`: the one answer of a group that does not answer.
@@ -31,6 +32,7 @@ pub mod peer;
 mod raft;
 mod registry;
 pub mod replicas;
+mod session_numbers;
 pub mod settings;
 pub mod shard;
 mod stopping;
@@ -44,6 +46,7 @@ pub use peer::Peers;
 pub use raft::{Stopped, Timing};
 pub use registry::{Pins, RegistryClient};
 pub use replicas::{Replicas, StartError};
+pub use session_numbers::SessionNumbers;
 pub use settings::Settings;
 pub use shard::{ShardClient, Shards};
 /// A group's state on this node.

@@ -1,16 +1,16 @@
 //! All replicas of a node: founded once, started and stopped together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, Found, Founded, NodeState};
 use engine::table::run::referred_payload;
-use model::{FormatLevel, GroupId, NodeId};
+use model::{Boot, FormatLevel, GroupId, NodeId};
 use store::{Digest, Store};
 use thiserror::Error;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tonic::service::Routes;
 use tracing::{info, warn};
@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
 use crate::registry::RegistryClient;
+use crate::session_numbers::SessionNumbers;
 use crate::settings::Settings;
 use crate::shard::{ForwardRequest, Hosts, Links, Shards, Site};
 use crate::stopping::Stopping;
@@ -58,6 +59,7 @@ pub struct Replicas {
     control: ControlClient,
     registry: RegistryClient,
     shards: Shards,
+    sessions: SessionNumbers,
     groups: Groups,
     health: Health,
     metrics: Metrics,
@@ -154,6 +156,9 @@ impl Replicas {
         let (mut work, mut catalogue_work) = (Work::new(), Work::new());
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
         let (keeper, lease) = catalogue::lease(clock);
+        let (awake, woken) = watch::channel(BTreeMap::new());
+        let life = Boot(clock.wall().0);
+        let sessions = SessionNumbers::new(life);
         let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
         let metrics = Metrics::new(&groups, &control, &lease, &store, clock);
         let hosts = Hosts::new(Site {
@@ -167,6 +172,7 @@ impl Replicas {
             forwards,
             stopping: work.ear(),
             shards: shards.clone(),
+            lives: woken,
         });
         work.spawn(hosts.work());
         let (client, leader) = leader(
@@ -187,6 +193,9 @@ impl Replicas {
             clock,
             keeper,
             lease: lease.clone(),
+            life,
+            sessions: sessions.clone(),
+            lives: awake,
         };
         catalogue_work.spawn(catalogue.work(catalogue_work.ear()));
         work.spawn(cut_logs(settings, groups.clone(), work.ear()));
@@ -202,6 +211,7 @@ impl Replicas {
             control: client,
             registry,
             shards,
+            sessions,
             groups,
             health,
             metrics,
@@ -285,6 +295,12 @@ impl Replicas {
     #[must_use]
     pub fn shards(&self) -> &Shards {
         &self.shards
+    }
+
+    /// How the sessions of clients of this node are numbered.
+    #[must_use]
+    pub fn sessions(&self) -> &SessionNumbers {
+        &self.sessions
     }
 
     /// The state of a group's replica on this node as one number: the same on every node whose

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 
 use model::{ClusterSecret, NodeId};
 use replica::shard::ForwardRequest;
-use replica::{ControlClient, Shards};
+use replica::{ControlClient, SessionNumbers, Shards};
 use tokio::sync::mpsc;
 
 use pins::Pins;
@@ -41,7 +41,7 @@ struct Inner {
     secret: ClusterSecret,
     control: ControlClient,
     shards: Shards,
-    sessions: AtomicU64,
+    sessions: SessionNumbers,
     unkeyed: AtomicU64,
     pins: Pins,
     routes: KnownRoutes,
@@ -50,15 +50,14 @@ struct Inner {
 impl Router {
     /// A router over all shards, by this node's catalogue.
     ///
-    /// `first_session` is greater than every session number that this node has used, over all of
-    /// its restarts; the wall clock in microseconds will do.
+    /// `sessions` numbers what its clients open.
     #[must_use]
     pub fn new(
         node: NodeId,
         secret: ClusterSecret,
         control: ControlClient,
         shards: Shards,
-        first_session: u64,
+        sessions: SessionNumbers,
     ) -> Self {
         Router {
             inner: Arc::new(Inner {
@@ -66,7 +65,7 @@ impl Router {
                 secret,
                 control,
                 shards,
-                sessions: AtomicU64::new(first_session),
+                sessions,
                 unkeyed: AtomicU64::new(0),
                 pins: Pins::default(),
                 routes: KnownRoutes::default(),

@@ -12,7 +12,6 @@ mod moved;
 mod openings;
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::control::read;
@@ -263,7 +262,7 @@ impl Router {
     fn session_id(&self) -> SessionId {
         SessionId {
             node: self.inner.node,
-            number: self.inner.sessions.fetch_add(1, Ordering::Relaxed),
+            number: self.inner.sessions.take(),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Streams that come back: a frontend opens them again wherever a leader is lost, under new numbers.
 //!
-//! What a stream got under a logged lease stays with its client then, in full. If it does not come
-//! back it has ended, perhaps with the leader or the region that was lost, and what its client never
-//! confirmed is released as after any end (see [`ENDED_SESSION_RELEASE`]).
+//! What a stream got under a logged lease stays with its client, in full, also if the stream does not
+//! come back: its frontend may be out of reach, and its client at work. Only when the frontend's
+//! process is known to have ended is it released as after any end (see `ended`).
 
-use model::limits::ENDED_SESSION_RELEASE;
-use model::{Generation, MessageId, SessionId};
+use model::{Generation, SessionId};
 
 use super::dispatcher::Dispatcher;
 use super::lease::Lease;
@@ -38,12 +37,6 @@ impl Dispatcher {
                 false => self.fail(step, message, FailCause::Returned, None),
             }
         }
-    }
-
-    /// A lease that an earlier leader gave to a stream is here again, and the stream is not.
-    pub(super) fn await_stream(&mut self, message: MessageId) {
-        let release = self.leadership.began.plus(ENDED_SESSION_RELEASE);
-        self.leases.doubt(message, release);
     }
 }
 

@@ -198,6 +198,10 @@ impl Dispatcher {
             true => step.now,
             false => self.restart(step, &logged),
         };
+        let deadline = begins.plus(logged.duration);
+        // Its client is gone, and never said that it had the message.
+        let stream = logged.stream.filter(|_| !logged.extended);
+        let release = stream.and_then(|stream| step.ended.release(stream));
         let lease = Lease {
             generation: logged.generation,
             strand: run.strand,
@@ -205,10 +209,10 @@ impl Dispatcher {
             session: None,
             stream: logged.stream,
             bytes: run.bytes / u64::from(run.count),
-            deadline: Some(begins.plus(logged.duration)),
+            deadline: Some(release.map_or(deadline, |release| deadline.min(release))),
             extended: logged.extended,
             logged: true,
-            unconfirmed: false,
+            unconfirmed: release.is_some(),
             if_back: None,
             acks: 0,
             changes: 0,
@@ -216,13 +220,6 @@ impl Dispatcher {
             overdue: false,
         };
         self.leases.insert(message, lease);
-        if let Some(stream) = logged.stream
-            && !logged.extended
-            && self.sessions.of_first(stream).is_none()
-            && !model::sabotage!("lost-stream-keeps-leases")
-        {
-            self.await_stream(message);
-        }
         if in_lane {
             self.restore_in_lane(backlog, message, (key.first, &run))?;
         }

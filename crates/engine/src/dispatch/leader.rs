@@ -11,10 +11,12 @@ use model::{
 use super::arrivals::Arrivals;
 use super::claim::Claims;
 use super::dispatcher::{Dispatcher, Leadership, Remembered};
+use super::ended::EndedSessions;
 use super::proposal::{Entry, Proposals, Waiting};
 use super::publish::Publishes;
 use super::question::Questions;
 use super::seals::Seals;
+use super::session::SessionEnd;
 use super::step::{Forwards, Step};
 use super::sweep::Cleaner;
 use super::transfers::Transfers;
@@ -50,6 +52,7 @@ pub struct Leader {
     proposals: Proposals,
     cleaner: Cleaner,
     forwards: Forwards,
+    ended: EndedSessions,
     /// The topic of each subscription that takes part.
     topics: BTreeMap<Incarnation, Incarnation>,
     pub(super) dispatchers: BTreeMap<Incarnation, Dispatcher>,
@@ -105,6 +108,7 @@ impl Leader {
             proposals: Proposals::default(),
             cleaner: Cleaner::new(view, now)?,
             forwards: Forwards::default(),
+            ended: EndedSessions::default(),
             topics,
             dispatchers: BTreeMap::new(),
             readers: BTreeMap::new(),
@@ -147,9 +151,11 @@ impl Leader {
     ) -> Result<Vec<Output>, Fault> {
         let mut out = Vec::new();
         let mut forwards = std::mem::take(&mut self.forwards);
+        let mut ended = std::mem::take(&mut self.ended);
         let mut step = Step {
             now,
             view,
+            ended: &mut ended,
             forwards: &mut forwards,
             out: &mut out,
         };
@@ -158,6 +164,7 @@ impl Leader {
         }
         self.finish(&mut step)?;
         self.forwards = forwards;
+        self.ended = ended;
         Ok(out)
     }
 
@@ -210,7 +217,15 @@ impl Leader {
                 }
             }
             Input::CloseSession { session, returned } => {
-                self.close_session(step, session, returned)?;
+                self.end_session(step, session, SessionEnd::Closed, returned)?;
+            }
+            Input::LoseSession { session, returned } => {
+                self.end_session(step, session, SessionEnd::Lost, returned)?;
+            }
+            Input::SessionsEnded { node, before } => {
+                if step.ended.learn(node, before, step.now) {
+                    self.end_with_process(step);
+                }
             }
             Input::Applied { proposal, outcomes } => self.applied(step, proposal, outcomes)?,
             Input::RegistryAnswered { question, reply } => {
@@ -266,10 +281,11 @@ impl Leader {
         Ok(())
     }
 
-    fn close_session(
+    fn end_session(
         &mut self,
         step: &mut Step<'_>,
         session: SessionId,
+        end: SessionEnd,
         returned: Vec<AckId>,
     ) -> Result<(), Fault> {
         let open = self.sessions.remove(&session);
@@ -277,9 +293,19 @@ impl Leader {
         if let Some(subscription) = subscription
             && let Some(dispatcher) = self.dispatcher(step, subscription)?
         {
-            dispatcher.close_session(step, session, returned);
+            dispatcher.end_session(step, session, end, returned);
         }
         Ok(())
+    }
+
+    /// Processes of frontends have ended, and with them sessions of any subscription.
+    fn end_with_process(&mut self, step: &mut Step<'_>) {
+        for (subscription, dispatcher) in &mut self.dispatchers {
+            dispatcher.end_with_process(step);
+            self.touched.insert(*subscription);
+        }
+        self.sessions
+            .retain(|session, _| !step.ended.contains(*session));
     }
 
     /// The dispatcher of a subscription; none if it does not take part.

@@ -45,7 +45,13 @@ pub(super) struct Lease {
 impl Lease {
     /// Whether a stream got it whose client has never confirmed it.
     pub(super) fn is_unconfirmed_of(&self, stream: SessionId) -> bool {
-        self.stream == Some(stream) && !self.extended && !self.failing
+        self.unconfirmed_stream() == Some(stream)
+    }
+
+    /// The stream that got it, if its client has never confirmed it.
+    fn unconfirmed_stream(&self) -> Option<SessionId> {
+        let confirmed = self.extended || self.failing;
+        self.stream.filter(|_| !confirmed)
     }
 
     /// Whether something on its way through the log decides what becomes of it.
@@ -126,15 +132,22 @@ impl Leases {
         live.map(|(message, lease)| (*message, lease))
     }
 
-    /// The stream of a lease has ended, or is not there: its time is over at `release`, unless the
-    /// stream comes back or the client confirms the delivery.
-    pub(super) fn doubt(&mut self, message: MessageId, release: Timestamp) {
-        let lease = self.live.get_mut(&message);
-        let lease = lease.expect("callers have just seen the lease");
-        lease.unconfirmed = true;
-        lease.if_back = lease.deadline;
-        let deadline = lease.deadline.map(|deadline| deadline.min(release));
-        self.set_deadline(message, deadline);
+    /// Streams have ended, or seem to: what a client of theirs has never confirmed is over at the
+    /// moment that `release` says, unless its stream comes back or the client confirms it.
+    pub(super) fn doubt(&mut self, release: impl Fn(SessionId, &Lease) -> Option<Timestamp>) {
+        for (message, lease) in &mut self.live {
+            if let Some(stream) = lease.unconfirmed_stream()
+                && let Some(release) = release(stream, lease)
+                && !std::mem::replace(&mut lease.unconfirmed, true)
+            {
+                lease.if_back = lease.deadline;
+                if let Some(deadline) = lease.deadline.filter(|deadline| *deadline > release) {
+                    self.deadlines.remove(&(deadline, *message));
+                    self.deadlines.insert((release, *message));
+                    lease.deadline = Some(release);
+                }
+            }
+        }
     }
 
     /// The stream of a lease is back.

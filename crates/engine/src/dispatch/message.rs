@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::run::RunPayload;
 use model::{
-    AckId, ClientId, Epoch, Generation, Incarnation, KeyHash, MessageId, RegistryNumber, SessionId,
+    AckId, ClientId, Epoch, Generation, Incarnation, KeyHash, MessageId, NodeId, RegistryNumber, SessionId,
     ShardNumber, Timestamp, TopicName,
 };
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,22 @@ pub enum Input {
         session: SessionId,
         /// Deliveries that never reached the client: released at once, without an attempt.
         returned: Vec<AckId>,
+    },
+    /// The way to a session's frontend is lost, and with it the session here. Its client may have it
+    /// still, and it may be opened again: what has a logged lease is kept for it in full.
+    LoseSession {
+        /// The session.
+        session: SessionId,
+        /// Deliveries that never left: released at once, without an attempt.
+        returned: Vec<AckId>,
+    },
+    /// A process of a node has ended, and every session that was opened by it: also those of
+    /// which this leader knows nothing but what is in the log.
+    SessionsEnded {
+        /// The node.
+        node: NodeId,
+        /// The first number of sessions that have not ended with it.
+        before: u64,
     },
     /// A proposal is applied. Comes in the order of the proposals.
     Applied {

@@ -16,6 +16,7 @@ mod come_back;
 mod dead_letter;
 mod deadline;
 mod dispatcher;
+mod ended;
 mod exactly_once;
 mod fill;
 mod flow;

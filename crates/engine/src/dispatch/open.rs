@@ -6,7 +6,7 @@ use model::{AckId, ClientId, SessionId};
 use super::dispatcher::Dispatcher;
 use super::flow::RESPONSE;
 use super::lane::Holder;
-use super::session::{Flow, Session};
+use super::session::{Flow, Session, SessionEnd};
 use super::step::Step;
 use super::{Ended, OpenSession, Output, SessionKind};
 use crate::shard::FailCause;
@@ -39,7 +39,7 @@ impl Dispatcher {
             SessionKind::Pull => None,
         });
         if let Some(predecessor) = predecessor {
-            self.end_session(step, predecessor);
+            self.forget_session(step, predecessor, SessionEnd::Closed);
             step.out.push(Output::Ended {
                 session: predecessor,
                 why: Ended::TakenOver,
@@ -58,18 +58,33 @@ impl Dispatcher {
     }
 
     /// A session has ended; `returned` never reached its client.
-    pub(super) fn close_session(
+    pub(super) fn end_session(
         &mut self,
         step: &mut Step<'_>,
         session: SessionId,
+        end: SessionEnd,
         mut returned: Vec<AckId>,
     ) {
-        self.end_session(step, session);
+        self.forget_session(step, session, end);
         // The first message of a lane takes the later ones along.
         returned.sort_unstable_by_key(|id| id.message);
         for id in returned {
             self.give_up(step, &id, FailCause::Returned, None);
         }
+    }
+
+    /// Processes of frontends have ended: their sessions are over, and so are the streams whose
+    /// leases are here from earlier openings or earlier leaders.
+    pub(super) fn end_with_process(&mut self, step: &Step<'_>) {
+        let sessions = self.sessions.iter().map(|(session, _)| session);
+        let ended: Vec<_> = sessions
+            .filter(|session| step.ended.contains(*session))
+            .collect();
+        for session in ended {
+            self.forget_session(step, session, SessionEnd::Closed);
+        }
+        self.leases.doubt(|stream, _| step.ended.release(stream));
+        self.refresh_all();
     }
 
     /// Tells a session how its subscription is.
@@ -92,7 +107,7 @@ impl Dispatcher {
         }
     }
 
-    fn end_session(&mut self, step: &Step<'_>, session: SessionId) {
+    fn forget_session(&mut self, step: &Step<'_>, session: SessionId, end: SessionEnd) {
         let Some(ended) = self.sessions.remove(session) else {
             return;
         };
@@ -103,12 +118,11 @@ impl Dispatcher {
         // moment: of what the client never confirmed, nobody knows whether it arrived.
         if ended.kind == SessionKind::Stream && !model::sabotage!("ended-stream-keeps-leases") {
             let release = step.now.plus(ENDED_SESSION_RELEASE);
-            let of_session = self.leases.iter();
-            let of_session = of_session.filter(|(_, lease)| lease.is_unconfirmed_of(ended.first));
-            let unconfirmed: Vec<_> = of_session.map(|(message, _)| message).collect();
-            for message in unconfirmed {
-                self.leases.doubt(message, release);
-            }
+            let lost = end == SessionEnd::Lost && !model::sabotage!("lost-way-ends-leases");
+            self.leases.doubt(|stream, lease| {
+                let kept = lost && lease.logged;
+                (stream == ended.first && !kept).then_some(release)
+            });
             self.refresh_all();
         }
     }

@@ -25,6 +25,15 @@ pub(super) struct Session {
     pub(super) appetite: u32,
 }
 
+/// How a session has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionEnd {
+    /// Its client is gone.
+    Closed,
+    /// Only the way to its frontend: the client may have its stream still.
+    Lost,
+}
+
 /// Where a session stands with its credit.
 #[derive(Debug)]
 pub(super) enum Flow {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Incarnation, Timestamp};
 
+use super::ended::EndedSessions;
 use super::{ForwardId, Output};
 use crate::kv::View;
 
@@ -13,6 +14,8 @@ pub(super) struct Step<'s> {
     pub(super) now: Timestamp,
     /// At least as new as every effect that the leader has heard of. It may go on while it is read.
     pub(super) view: &'s dyn View,
+    /// Sessions that have ended with the process of their frontend.
+    pub(super) ended: &'s mut EndedSessions,
     /// Dead letters on their way, of all dispatchers.
     pub(super) forwards: &'s mut Forwards,
     /// What the shell is to do.

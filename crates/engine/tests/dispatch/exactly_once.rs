@@ -78,17 +78,54 @@ fn leases_outlive_their_leader_and_run_again_in_full() {
 }
 
 #[test]
-fn a_stream_that_does_not_come_back_has_ended_with_its_leader() {
+fn a_stream_that_does_not_come_back_may_live_on_out_of_reach() {
+    let mut bench = Bench::new(exactly_once(true));
+    let away = bench.stream(PLENTY);
+    bench.publish("k", &["1"]);
+    let first = bench.take(away);
+    bench.change_leader();
+    let other = bench.stream(PLENTY);
+    bench.publish("k", &["2"]);
+    bench.pass(Duration::from_millis(9_999));
+    assert!(bench.take(other).is_empty(), "its client may have it");
+    bench.pass_seconds(1);
+    assert_eq!(bench.texts(other), ["1", "2"]);
+    assert_eq!(bench.ack(&first), [AckReply::Stale]);
+}
+
+#[test]
+fn a_stream_whose_way_is_lost_keeps_its_leases_and_one_that_ends_does_not() {
     let mut bench = Bench::new(exactly_once(true));
     let lost = bench.stream(PLENTY);
+    bench.publish("lost", &["1"]);
+    assert_eq!(bench.take(lost).len(), 1);
+    bench.lose(lost);
+    let ended = bench.stream(PLENTY);
+    bench.publish("ended", &["2"]);
+    assert_eq!(bench.take(ended).len(), 1);
+    bench.close(ended);
+    let other = bench.stream(PLENTY);
+    bench.pass_seconds(6);
+    assert_eq!(bench.texts(other), ["2"]);
+    bench.pass_seconds(3);
+    assert!(bench.take(other).is_empty(), "nine seconds are not ten");
+    bench.pass_seconds(2);
+    assert_eq!(bench.texts(other), ["1"]);
+}
+
+#[test]
+fn what_a_process_had_is_released_soon_after_its_end_is_known() {
+    let mut bench = Bench::new(exactly_once(true));
+    let gone = bench.stream(PLENTY);
     bench.publish("confirmed", &["1"]);
     bench.publish("unconfirmed", &["1"]);
     let (unconfirmed, confirmed): (Vec<_>, Vec<_>) = bench
-        .take(lost)
+        .take(gone)
         .into_iter()
         .partition(|delivery| delivery.ack.key == key("unconfirmed"));
     bench.modify(&confirmed, 30);
     bench.change_leader();
+    bench.end_process();
     let other = bench.stream(PLENTY);
     bench.publish("confirmed", &["2"]);
     bench.publish("unconfirmed", &["2"]);
@@ -102,12 +139,31 @@ fn a_stream_that_does_not_come_back_has_ended_with_its_leader() {
     assert_eq!(bench.ack(&unconfirmed), [AckReply::Stale]);
     assert_eq!(bench.ack(&again), [AckReply::Acknowledged; 2]);
     bench.pass_seconds(23);
-    assert!(
-        bench.take(other).is_empty(),
-        "its client has it, and said so"
-    );
+    let came = bench.take(other);
+    assert!(came.is_empty(), "its client had it, and said so");
     bench.pass_seconds(2);
     assert_eq!(bench.texts(other), ["1", "2"]);
+}
+
+#[test]
+fn the_end_of_a_process_reaches_its_open_and_its_lost_streams() {
+    let mut bench = Bench::new(exactly_once(true));
+    let open = bench.stream(PLENTY);
+    let lost = bench.stream(PLENTY);
+    for number in 0..8 {
+        bench.publish(&format!("k{number}"), &["1"]);
+    }
+    let had = bench.take(open).len() + bench.take(lost).len();
+    assert_eq!(had, 8);
+    bench.lose(lost);
+    bench.end_process();
+    let other = bench.stream(PLENTY);
+    bench.pass_seconds(6);
+    let again = bench.take(other);
+    assert_eq!(again.len(), 8);
+    assert_eq!(bench.ack(&again), [AckReply::Acknowledged; 8]);
+    bench.publish("k0", &["2"]);
+    assert_eq!(bench.texts(other), ["2"], "what began later goes on");
 }
 
 #[test]

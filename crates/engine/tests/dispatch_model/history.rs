@@ -296,6 +296,11 @@ impl History {
         }
         let at = self.chance.below(self.open.len() as u64) as usize;
         let session = self.open.swap_remove(at);
+        if self.chance.one_in(4) {
+            self.note(format!("lose {session}"));
+            self.promises.session_lost(session, self.bench.now);
+            return self.bench.lose(session);
+        }
         let mut returned = Vec::new();
         if self.chance.one_in(2) {
             let of_session = self.received.iter().filter(|(to, _)| *to == session);
@@ -379,9 +384,20 @@ impl History {
             let is_stream = self.promises.sessions[&session].kind == SessionKind::Stream;
             match is_stream && session.number.is_multiple_of(2) {
                 true => self.come_back(session),
-                false => self.promises.session_closed(session, self.bench.now, &[]),
+                false => self.promises.session_lost(session, self.bench.now),
             }
         }
+        if self.chance.one_in(4) {
+            self.end_process();
+        }
+    }
+
+    /// The frontend of all streams restarts, and the leader hears of it.
+    fn end_process(&mut self) {
+        self.note("end of the process".into());
+        self.promises.process_ended(self.bench.now);
+        self.open.clear();
+        self.bench.end_process();
     }
 
     /// The frontend of a stream, and its client, are still there after a change of the leader.

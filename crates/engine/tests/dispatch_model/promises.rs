@@ -149,11 +149,25 @@ impl Promises {
         for delivery in returned {
             self.nacked(&delivery.ack);
         }
-        if self.sessions[&session].kind == SessionKind::Stream {
-            for lease in self.leases.values_mut() {
-                if lease.session == session && !lease.extended {
-                    lease.deadline = lease.deadline.min(now.plus(ENDED_SESSION_RELEASE));
-                }
+        self.release_early(now, |lease| lease.session == session);
+    }
+
+    /// A stream's client may have it still, though the leader can't reach it.
+    pub(crate) fn session_lost(&mut self, session: SessionId, now: Timestamp) {
+        self.release_early(now, |lease| lease.session == session && !lease.exactly_once);
+    }
+
+    /// Every stream that there was has ended.
+    pub(crate) fn process_ended(&mut self, now: Timestamp) {
+        self.release_early(now, |_| true);
+    }
+
+    /// What streams got that have ended may come again in seconds, unless its client confirmed it.
+    fn release_early(&mut self, now: Timestamp, is_released: impl Fn(&Lease) -> bool) {
+        for lease in self.leases.values_mut() {
+            let of_stream = self.sessions[&lease.session].kind == SessionKind::Stream;
+            if of_stream && !lease.extended && is_released(lease) {
+                lease.deadline = lease.deadline.min(now.plus(ENDED_SESSION_RELEASE));
             }
         }
     }

@@ -195,7 +195,7 @@ impl Node {
             cluster.secret,
             replicas.control().clone(),
             replicas.shards().clone(),
-            clock.wall().0 / 1_000,
+            replicas.sessions().clone(),
         );
         tokio::spawn(router.clone().forward_dead_letters(dead_letters));
         Ok(Node {

@@ -22,7 +22,6 @@ const CALL_MAX: Duration = Duration::from_secs(5);
 const REFUSED_IN: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "not seen to pass yet: its clients left streams half open, which was mended last"]
 async fn a_region_that_is_cut_off_refuses_and_catches_up() {
     let test = "cut_region::a_region_that_is_cut_off_refuses_and_catches_up";
     if !regions::inside(test) {
@@ -33,7 +32,6 @@ async fn a_region_that_is_cut_off_refuses_and_catches_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "not seen to pass yet: its clients left streams half open, which was mended last"]
 async fn a_region_that_can_hear_but_not_speak_refuses_and_catches_up() {
     let test = "cut_region::a_region_that_can_hear_but_not_speak_refuses_and_catches_up";
     if !regions::inside(test) {

@@ -11,7 +11,6 @@ use crate::cluster::Cluster;
 use crate::{ACKS, PACE};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "the node is drained and comes back, and then deliveries of a shard stop: open fault"]
 async fn a_drained_node_leads_nothing_and_votes_on() {
     let mut cluster = Cluster::of_one_region(3).await;
     let load = Load::start(&cluster.endpoints(), PACE).await;

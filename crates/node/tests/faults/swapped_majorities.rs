@@ -11,7 +11,6 @@ use crate::{ACKS, PACE};
 const ROUNDS: &str = "ORDERLY_TEST_ROUNDS";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "P6: a new leader may send again what a stream holds whose node did not answer: open fault"]
 async fn what_was_answered_survives_a_swap_of_majorities() {
     let test = "swapped_majorities::what_was_answered_survives_a_swap_of_majorities";
     let disks: Option<Vec<Disk>> = (0..3).map(|_| Disk::new(test)).collect();

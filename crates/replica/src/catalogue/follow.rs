@@ -3,18 +3,21 @@
 
 use std::collections::VecDeque;
 
+use engine::control::read;
 use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::FuturesOrdered;
 use store::Position;
 use tokio::sync::watch;
 
+use super::Lives;
 use crate::raft::{Core, Effects, Notice, Stopped};
 use crate::shard::{CatalogueLogged, Shards};
 use crate::stopping::Stopping;
 
 /// The task's state.
 pub(super) struct Follower {
+    control: Core,
     effects: Effects,
     applied: watch::Receiver<Option<Position>>,
     shards: Shards,
@@ -22,21 +25,28 @@ pub(super) struct Follower {
     logging: FuturesOrdered<BoxFuture<'static, ()>>,
     indexes: VecDeque<u64>,
     complete: watch::Sender<u64>,
+    lives: watch::Sender<Lives>,
 }
 
 impl Follower {
     /// Follows the catalogue of `control`. The other half tells up to which entry this node is
     /// complete: it has applied it, and each leader of a shard here has it in its log, or will
     /// compare before it serves.
-    pub(super) fn new(control: &Core, shards: Shards) -> (Self, watch::Receiver<u64>) {
+    pub(super) fn new(
+        control: Core,
+        shards: Shards,
+        lives: watch::Sender<Lives>,
+    ) -> (Self, watch::Receiver<u64>) {
         let (complete, watched) = watch::channel(0);
         let follower = Follower {
             effects: control.effects(),
             applied: control.applied(),
+            control,
             shards,
             logging: FuturesOrdered::new(),
             indexes: VecDeque::new(),
             complete,
+            lives,
         };
         (follower, watched)
     }
@@ -44,7 +54,7 @@ impl Follower {
     /// Works until the node shuts down.
     pub(super) async fn work(mut self, mut stopping: Stopping) -> Result<(), Stopped> {
         loop {
-            self.hand_on().await;
+            self.hand_on().await?;
             tokio::select! {
                 biased;
                 () = stopping.begun() => return Ok(()),
@@ -59,7 +69,7 @@ impl Follower {
     }
 
     /// Hands on what has been applied, and says how far everyone has come.
-    async fn hand_on(&mut self) {
+    async fn hand_on(&mut self) -> Result<(), Stopped> {
         // First how far, then what: the notices of all that is applied by now are there.
         let applied = self.applied.borrow_and_update().map_or(0, |at| at.index);
         for notice in self.effects.take() {
@@ -74,6 +84,14 @@ impl Follower {
         let complete = self.indexes.front().map_or(applied, |index| index - 1);
         self.complete
             .send_if_modified(|known| std::mem::replace(known, complete) != complete);
+        let lives = read::awake(self.control.view());
+        let lives = lives.map_err(|fault| self.control.stopped(fault))?;
+        self.lives.send_if_modified(|known| {
+            let changed = *known != lives;
+            *known = lives;
+            changed
+        });
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::control::{ControlClient, Granting, Renewed};
 use crate::groups::Groups;
 use crate::raft::Stopped;
+use crate::session_numbers::SessionNumbers;
 use crate::stopping::Stopping;
 
 /// How often the lease is renewed at least.
@@ -36,28 +37,28 @@ pub(super) struct Keeper {
     pub(super) lease: CatalogueLease,
     /// Up to which entry this node is complete.
     pub(super) complete: watch::Receiver<u64>,
+    /// The number of this life of the node.
+    pub(super) life: Boot,
+    pub(super) sessions: SessionNumbers,
 }
 
 impl Keeper {
     /// Keeps the lease until the node shuts down.
     pub(super) async fn work(mut self, mut stopping: Stopping) -> Result<(), Stopped> {
-        // A later life of the node has a greater number: the wall clock does for that, and where
-        // it has gone back, the answer says so.
-        let mut boot = Boot(self.clock.wall().0);
         tokio::select! {
             () = stopping.begun() => {}
-            () = self.renew(&mut boot) => {}
+            () = self.renew() => {}
         }
         self.keeper.ended();
-        let _ = timeout(RELEASE_MAX, self.control.release(boot)).await;
+        let _ = timeout(RELEASE_MAX, self.control.release(self.life)).await;
         Ok(())
     }
 
-    async fn renew(&mut self, boot: &mut Boot) {
+    async fn renew(&mut self) {
         let mut lasted = false;
         loop {
             let (asked, have) = (self.clock.steady(), *self.complete.borrow_and_update());
-            let renewal = self.control.renew(*boot, have, self.groups.led());
+            let renewal = self.control.renew(self.life, have, self.groups.led());
             let pause = match timeout(RENEWAL_ANSWER_MAX, renewal).await {
                 Ok(Ok(Renewed { granting, settled })) => {
                     self.keeper.settled(settled);
@@ -72,8 +73,10 @@ impl Keeper {
                         Granting::NotNow => REFUSED_PAUSE,
                         Granting::Superseded(later) => {
                             // Nothing was ever granted to this life under its number.
-                            *boot = Boot(later.0 + 1);
-                            warn!(%boot, "the machine's clock has gone back since the last start");
+                            let life = Boot(later.0 + 1);
+                            self.life = life;
+                            self.sessions.begin_at(life);
+                            warn!(%life, "the machine's clock has gone back since the last start");
                             REFUSED_PAUSE
                         }
                     }

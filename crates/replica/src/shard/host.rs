@@ -12,7 +12,7 @@ use super::forward::ForwardRequest;
 use super::local::LocalShard;
 use super::shards::Shards;
 use super::shell::{End, Shell, Surroundings};
-use crate::catalogue::CatalogueLease;
+use crate::catalogue::{CatalogueLease, Lives};
 use crate::clock::Clock;
 use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Stopped};
@@ -40,6 +40,8 @@ pub(crate) struct Host {
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
     pub(crate) stopping: Stopping,
+    /// The present life of each node.
+    pub(crate) lives: watch::Receiver<Lives>,
 }
 
 /// The shard's handle, and its task, which ends when the node shuts down or the replica stops;
@@ -68,6 +70,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         forwards: host.forwards,
         serving,
         stopping: host.stopping,
+        lives: host.lives,
     };
     (local, work(around))
 }

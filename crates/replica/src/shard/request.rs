@@ -33,8 +33,8 @@ pub(super) type KeyMoved = Result<MoveReply, Unavailable>;
 /// some of what was granted, and the rest happens once or with a change of the catalogue.
 pub(super) type SessionEvents = mpsc::UnboundedSender<SessionEvent>;
 
-/// One call of [`super::ShardClient`], of [`super::ShardSession`] or, the one with a catalogue
-/// command, of [`super::LocalShard`]; the fields are its arguments.
+/// One call of [`super::ShardClient`], of [`super::ShardSession`] or, those that only this node
+/// makes, of [`super::LocalShard`] and of the called end of a link; the fields are its arguments.
 #[derive(Debug)]
 pub(super) enum Request {
     Publish {
@@ -82,6 +82,11 @@ pub(super) enum Request {
         session: SessionId,
         say: Say,
     },
+    /// The way to a session's frontend is lost; `returned` was not sent.
+    LoseSession {
+        session: SessionId,
+        returned: Vec<AckId>,
+    },
 }
 
 /// What an open session says.
@@ -108,7 +113,10 @@ impl Request {
     pub(super) fn is_answered(&self) -> bool {
         !matches!(
             self,
-            Request::Tell { .. } | Request::OpenSession { .. } | Request::Session { .. }
+            Request::Tell { .. }
+                | Request::OpenSession { .. }
+                | Request::Session { .. }
+                | Request::LoseSession { .. }
         )
     }
 
@@ -135,7 +143,7 @@ impl Request {
             // The next leader compares its log with the catalogue.
             Request::Catalogue { .. } | Request::CompareCatalogue { .. } => {}
             // A session that ended with its leader.
-            Request::Session { .. } => {}
+            Request::Session { .. } | Request::LoseSession { .. } => {}
         }
     }
 }

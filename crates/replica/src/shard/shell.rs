@@ -25,7 +25,7 @@ use super::forward::{Dispatched, ForwardRequest};
 use super::request::Request;
 use super::shards::Shards;
 use super::waiting::{Callers, Sessions};
-use crate::catalogue::{self, CatalogueLease};
+use crate::catalogue::{self, CatalogueLease, Lives};
 use crate::clock::Clock;
 use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Pending};
@@ -54,6 +54,8 @@ pub(super) struct Surroundings {
     pub(super) serving: watch::Sender<bool>,
     /// Whether the node shuts down.
     pub(super) stopping: Stopping,
+    /// The present life of each node, with which all sessions of earlier ones are over.
+    pub(super) lives: watch::Receiver<Lives>,
 }
 
 /// A question to a registry group on its way, and its answer if there is one.
@@ -173,7 +175,9 @@ impl<'s> Shell<'s> {
     fn first_inputs(&mut self) -> Result<Vec<Input>, Fault> {
         let missing = catalogue::missing(&self.around.catalogue, self.around.core.view())?;
         let missing = missing.into_iter().map(|command| self.unasked(command));
-        Ok(std::iter::once(Input::Tick).chain(missing).collect())
+        let mut inputs: Vec<Input> = std::iter::once(Input::Tick).chain(missing).collect();
+        inputs.extend(self.ended_with_their_process());
+        Ok(inputs)
     }
 
     /// Hands inputs to the leader and carries out what it decides, and what it decides on hearing

@@ -128,7 +128,7 @@ impl Sessions {
         if let (false, Err(unheard)) = (ended, told) {
             let returned = unseen(unheard.0.what);
             self.deserted
-                .push(Input::CloseSession { session, returned });
+                .push(Input::LoseSession { session, returned });
         }
     }
 

@@ -97,7 +97,8 @@ impl Node {
         let forever = std::future::pending();
         tokio::spawn(peer::serve(listener, routes, open, peers, forever));
         let (control, shards) = (replicas.control().clone(), replicas.shards().clone());
-        let router = Router::new(node, SECRET, control, shards, 1);
+        let sessions = replicas.sessions().clone();
+        let router = Router::new(node, SECRET, control, shards, sessions);
         Node { replicas, router }
     }
 

@@ -277,6 +277,13 @@ impl Bench {
         self.input(Input::CloseSession { session, returned });
     }
 
+    /// The way between a session's frontend and the leader is lost.
+    pub(crate) fn lose(&mut self, session: SessionId) {
+        self.clients.remove(&session);
+        let returned = Vec::new();
+        self.input(Input::LoseSession { session, returned });
+    }
+
     pub(crate) fn credit(&self, session: SessionId) -> Credit {
         self.clients[&session].credit
     }

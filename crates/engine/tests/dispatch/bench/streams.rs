@@ -46,6 +46,15 @@ impl Bench {
         session
     }
 
+    /// The process ends that had all sessions so far, and the leader hears of it.
+    pub(crate) fn end_process(&mut self) {
+        self.clients.clear();
+        self.input(Input::SessionsEnded {
+            node: NodeId(1),
+            before: self.sessions + 1,
+        });
+    }
+
     fn session_id(&mut self) -> SessionId {
         self.sessions += 1;
         SessionId {

@@ -41,7 +41,7 @@ impl Service {
     async fn start() -> Service {
         let replicas = replicas().await;
         let (control, shards) = (replicas.control().clone(), replicas.shards().clone());
-        let router = Router::new(NODE, SECRET, control, shards, 1);
+        let router = Router::new(NODE, SECRET, control, shards, replicas.sessions().clone());
         let (trigger, shutdown) = crate::shutdown();
         let subscriber = SubscriberService::new(router.clone(), shutdown);
         let mut service = Service {

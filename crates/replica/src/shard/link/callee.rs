@@ -109,8 +109,8 @@ fn decode(frame: LinkFrame) -> Result<Vec<(Call, RunPayload)>, Status> {
     calls.map_err(|malformed| Status::invalid_argument(malformed.to_string()))
 }
 
-/// Works until the link breaks, and then closes its sessions. Publishes that were not proposed by
-/// then find nobody who waits for them.
+/// Works until the link breaks, and then its sessions are lost: nobody knows whether the other node
+/// still has them. Publishes that were not proposed by then find nobody who waits for them.
 async fn work(
     shards: Shards,
     inbound: Streaming<LinkFrame>,
@@ -344,7 +344,7 @@ impl Link {
         Reply::Leader { shard, leader }
     }
 
-    /// Closes the sessions, and returns what was not sent.
+    /// Gives the sessions up, and returns what was not sent.
     async fn end(self, mut heard: Heard) {
         heard.events.close();
         let mut returned: BTreeMap<(ShardNumber, SessionId), Vec<AckId>> = self
@@ -364,12 +364,9 @@ impl Link {
         }
         for ((shard, session), returned) in returned {
             if let Some(local) = self.shards.local(shard) {
-                let say = Say::Close { returned };
+                let lost = Request::LoseSession { session, returned };
                 // A task that is gone has ended its sessions.
-                let _ = local
-                    .requests()
-                    .send(Request::Session { session, say })
-                    .await;
+                let _ = local.requests().send(lost).await;
             }
         }
     }

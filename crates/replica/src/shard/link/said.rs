@@ -73,7 +73,10 @@ impl Said {
             Request::MoveKey { key, to, answer } => {
                 (Ask::MoveKey { key, to }, Caller::MoveKey(answer))
             }
-            Request::Tell { .. } | Request::OpenSession { .. } | Request::Session { .. } => {
+            Request::Tell { .. }
+            | Request::OpenSession { .. }
+            | Request::Session { .. }
+            | Request::LoseSession { .. } => {
                 unreachable!("nobody waits for an answer to these")
             }
             Request::Catalogue { .. } | Request::CompareCatalogue { .. } => {
@@ -98,6 +101,6 @@ fn unanswered(shard: ShardNumber, request: Request) -> Call {
             session,
             say,
         },
-        request => unreachable!("{request:?} is answered"),
+        request => unreachable!("{request:?} is answered, or not said on a link"),
     }
 }

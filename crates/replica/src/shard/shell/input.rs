@@ -27,7 +27,7 @@ impl Shell<'_> {
     pub(super) async fn hear(&mut self) -> Result<Vec<Input>, End> {
         let mut inputs = Vec::new();
         let mut requests = Vec::new();
-        let mut compared = None;
+        let (mut compared, mut woken) = (None, false);
         let around = &mut *self.around;
         let calls = !self.closed && !self.leader.is_full();
         tokio::select! {
@@ -41,6 +41,7 @@ impl Shell<'_> {
             }
             Some(()) = self.tellings.next() => {}
             Some(comparing) = self.comparing.next() => compared = Some(comparing),
+            Ok(()) = around.lives.changed() => woken = true,
             Ok(room) = around.forwards.reserve(), if !self.letters.is_empty() => {
                 room.send(self.letters.pop_front().expect("it was not empty"));
             }
@@ -59,8 +60,21 @@ impl Shell<'_> {
         if let Some(compared) = compared {
             inputs.extend(self.compared(compared)?);
         }
+        if woken {
+            inputs.extend(self.ended_with_their_process());
+        }
         self.gather(&mut inputs, requests)?;
         Ok(inputs)
+    }
+
+    /// Which sessions can't be there any more, since their node is in a later life.
+    pub(super) fn ended_with_their_process(&mut self) -> Vec<Input> {
+        let lives = self.around.lives.borrow_and_update();
+        let ended = lives.iter().map(|(node, life)| Input::SessionsEnded {
+            node: *node,
+            before: life.0,
+        });
+        ended.collect()
     }
 
     /// A copy waits for the catalogue: once that is current here, whatever the shard lacks of it
@@ -202,6 +216,10 @@ impl Shell<'_> {
                 Input::OpenSession(open)
             }
             Request::Session { session, say } => self.said(session, say),
+            Request::LoseSession { session, returned } => {
+                self.sessions.close(session);
+                Input::LoseSession { session, returned }
+            }
         })
     }
 
