@@ -33,6 +33,8 @@ pub(crate) struct Consuming {
     pub(crate) ack_wait: Duration,
     outstanding: i64,
     acknowledges: bool,
+    /// Keys below this number are stuck.
+    stuck_keys: u64,
     start: Instant,
     pub(crate) account: Arc<Account>,
     pub(crate) meter: Meter,
@@ -56,6 +58,7 @@ impl Consuming {
             ack_wait: Duration::from_millis(options.ack_wait),
             outstanding: i64::from(options.outstanding),
             acknowledges: !options.no_ack,
+            stuck_keys: options.stuck_keys,
             start,
             account,
             meter: Meter::new(start + options.warm_up()),
@@ -121,21 +124,29 @@ impl Consuming {
         let mut acks = Vec::with_capacity(encoded.len());
         for encoded in encoded {
             let (stamp, delivery) = Delivery::read(encoded)?;
-            acks.push(Ack {
-                id: delivery.ack_id,
-                number: stamp.number,
-            });
+            if self.goes_on(&stamp) {
+                acks.push(Ack {
+                    id: delivery.ack_id,
+                    number: stamp.number,
+                });
+            }
             stamps.push(stamp);
         }
         let new = self
             .account
             .receive(stamps.iter().map(|stamp| stamp.number));
         let intended = |stamp: &Stamp| (self.start + Duration::from_nanos(stamp.intended), 1);
-        self.meter.record(now, new, stamps.iter().map(intended));
+        let going_on = stamps.iter().filter(|stamp| self.goes_on(stamp));
+        self.meter.record(now, new, going_on.map(intended));
         if let Some(order) = &self.order {
             stamps.iter().for_each(|stamp| check(order, stamp));
         }
         Ok(acks)
+    }
+
+    /// Whether a message's key is not stuck.
+    fn goes_on(&self, stamp: &Stamp) -> bool {
+        stamp.key >= self.stuck_keys
     }
 
     /// Acks were refused for good; their messages come again.

@@ -60,6 +60,10 @@ pub(crate) struct Options {
     /// Consumers receive, and never acknowledge.
     #[arg(long, conflicts_with = "no_consume")]
     pub(crate) no_ack: bool,
+    /// So many of the keys are stuck: consumers receive their messages, never acknowledge one, and
+    /// leave them out of the latencies.
+    #[arg(long, default_value_t = 0, value_name = "COUNT", conflicts_with_all = ["no_consume", "unique_keys"])]
+    pub(crate) stuck_keys: u64,
     /// Consumers start only when all is published.
     #[arg(long, conflicts_with = "no_consume")]
     pub(crate) backlog: bool,

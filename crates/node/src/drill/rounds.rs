@@ -59,6 +59,7 @@ impl Show for Rounds {
         "DUPLICATES",
         "RTO_PUBLISH",
         "RTO_DELIVERY",
+        "RTO_EXACTLY_ONCE",
         "VERDICT",
     ];
 
@@ -73,7 +74,8 @@ impl Show for Rounds {
             self.sum(|round| round.stored_twice).to_string(),
             self.sum(|round| round.duplicates).to_string(),
             spread_cell(self.spread(|round| round.rto_publish)),
-            spread_cell(self.spread(|round| round.rto_delivery)),
+            spread_cell(self.spread(|round| round.rto_at_least_once)),
+            spread_cell(self.spread(|round| round.rto_exactly_once)),
             self.word().to_owned(),
         ]
     }
@@ -90,7 +92,9 @@ impl Show for Rounds {
             "stored_twice": self.sum(|round| round.stored_twice),
             "duplicates": self.sum(|round| round.duplicates),
             "rto_publish_ms": spread_json(self.spread(|round| round.rto_publish)),
-            "rto_delivery_ms": spread_json(self.spread(|round| round.rto_delivery)),
+            "rto_delivery_ms": spread_json(self.spread(Verdict::rto_delivery)),
+            "rto_delivery_at_least_once_ms": spread_json(self.spread(|round| round.rto_at_least_once)),
+            "rto_delivery_exactly_once_ms": spread_json(self.spread(|round| round.rto_exactly_once)),
             "verdict": self.word(),
         })
     }
@@ -137,7 +141,8 @@ mod tests {
             failed: 0,
             slowest_publish: Duration::ZERO,
             rto_publish: rto_ms.map(Duration::from_millis),
-            rto_delivery: rto_ms.map(Duration::from_millis),
+            rto_at_least_once: rto_ms.map(Duration::from_millis),
+            rto_exactly_once: rto_ms.map(Duration::from_millis),
         }
     }
 

@@ -33,8 +33,11 @@ pub(super) struct Verdict {
     pub(super) slowest_publish: Duration,
     /// From the event until the last key could be published to again; `None` if one never could.
     pub(super) rto_publish: Option<Duration>,
-    /// From the event until a message published after it was delivered for the last key.
-    pub(super) rto_delivery: Option<Duration>,
+    /// From the event until a message published after it was delivered for the last key, to the
+    /// subscription with at-least-once delivery.
+    pub(super) rto_at_least_once: Option<Duration>,
+    /// The same with exactly-once delivery, where a key waits for what a lost client holds.
+    pub(super) rto_exactly_once: Option<Duration>,
 }
 
 impl Ledger {
@@ -65,7 +68,8 @@ impl Ledger {
             failed: pages.failed.len(),
             slowest_publish: slowest_publish(&pages),
             rto_publish: rto_publish(&pages),
-            rto_delivery: rto_delivery(&pages),
+            rto_at_least_once: rto_delivery(&pages, Audited::AtLeastOnce),
+            rto_exactly_once: rto_delivery(&pages, Audited::ExactlyOnce),
         }
     }
 }
@@ -79,8 +83,13 @@ impl Verdict {
             && self.exactly_once_violations == 0
             && self.stored_twice == 0
             && self.rto_publish.is_some()
-            && self.rto_delivery.is_some()
+            && self.rto_delivery().is_some()
             && (!self.planned || self.is_hardly_noticed())
+    }
+
+    /// From the event until deliveries of every key went on, whatever the subscription.
+    pub(super) fn rto_delivery(&self) -> Option<Duration> {
+        Some(self.rto_at_least_once?.max(self.rto_exactly_once?))
     }
 
     fn is_hardly_noticed(&self) -> bool {
@@ -228,25 +237,17 @@ fn rto_publish(pages: &Pages) -> Option<Duration> {
     slowest(pages, event, after)
 }
 
-/// From the event until the first message that was published after it arrives, for the key and
-/// the subscription that waited longest.
-fn rto_delivery(pages: &Pages) -> Option<Duration> {
+/// From the event until the first message that was published after it arrives, for the key that
+/// waited longest.
+fn rto_delivery(pages: &Pages, subscription: Audited) -> Option<Duration> {
     let event = pages.event?;
-    let slowest_of = |subscription| {
-        let after = pages.delivered.iter().filter(move |delivered| {
-            let published = pages.published.get(&delivered.token);
-            delivered.subscription == subscription
-                && published.is_some_and(|(called, _)| *called >= event)
-        });
-        slowest(
-            pages,
-            event,
-            after.map(|delivered| (delivered.token.key, delivered.at)),
-        )
-    };
-    let each = BOTH.map(slowest_of);
-    each.into_iter()
-        .try_fold(Duration::ZERO, |worst, one| Some(worst.max(one?)))
+    let after = pages.delivered.iter().filter(|delivered| {
+        let published = pages.published.get(&delivered.token);
+        delivered.subscription == subscription
+            && published.is_some_and(|(called, _)| *called >= event)
+    });
+    let moments = after.map(|delivered| (delivered.token.key, delivered.at));
+    slowest(pages, event, moments)
 }
 
 /// The largest of the keys' first moments after the event; `None` where a key has none.
@@ -280,6 +281,7 @@ impl Show for Verdict {
         "SLOWEST_PUBLISH",
         "RTO_PUBLISH",
         "RTO_DELIVERY",
+        "RTO_EXACTLY_ONCE",
         "VERDICT",
     ];
 
@@ -300,7 +302,8 @@ impl Show for Verdict {
             self.failed.to_string(),
             time(Some(self.slowest_publish)),
             time(self.rto_publish),
-            time(self.rto_delivery),
+            time(self.rto_at_least_once),
+            time(self.rto_exactly_once),
             self.word().to_owned(),
         ]
     }
@@ -319,7 +322,9 @@ impl Show for Verdict {
             "failed_publishes": self.failed,
             "slowest_publish_ms": self.slowest_publish.as_millis(),
             "rto_publish_ms": millis(self.rto_publish),
-            "rto_delivery_ms": millis(self.rto_delivery),
+            "rto_delivery_ms": millis(self.rto_delivery()),
+            "rto_delivery_at_least_once_ms": millis(self.rto_at_least_once),
+            "rto_delivery_exactly_once_ms": millis(self.rto_exactly_once),
             "verdict": self.word(),
         })
     }
@@ -387,7 +392,7 @@ mod tests {
         let verdict = verdict(flawless());
         assert!(verdict.passes());
         assert_eq!(verdict.rto_publish, Some(millis(6)));
-        assert_eq!(verdict.rto_delivery, Some(millis(10)));
+        assert_eq!(verdict.rto_delivery(), Some(millis(10)));
     }
 
     #[test]

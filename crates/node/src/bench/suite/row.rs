@@ -27,7 +27,7 @@ pub(crate) struct Line {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 12] = [
+pub(crate) const ROWS: [Row; 13] = [
     Row {
         name: "publish",
         target: "60,000 msg/s; at half of it p50 2 ms, p99 15 ms",
@@ -52,6 +52,11 @@ pub(crate) const ROWS: [Row; 12] = [
         name: "hot key",
         target: "20 MB/s",
         measure: throughput::hot_key,
+    },
+    Row {
+        name: "stuck key",
+        target: "the other keys' p99 at most 1.2 of that without",
+        measure: throughput::stuck_key,
     },
     Row {
         name: "catch-up",

@@ -80,6 +80,22 @@ pub(crate) fn hot_key(lab: &Lab) -> Result<Vec<Line>, Failure> {
     ])
 }
 
+/// A consumer never acknowledges one key of 1,000, beside the same where it acknowledges all.
+pub(crate) fn stuck_key(lab: &Lab) -> Result<Vec<Line>, Failure> {
+    let show = |outcome: &Outcome| format!("end to end {}", outcome.latency(Side::Consumed));
+    let loads = [
+        ("10,000 msg/s in order", ""),
+        ("the same, one key of 1,000 stuck", "--stuck-keys 1"),
+    ];
+    let measure = |(work, stuck): (&str, &str)| {
+        let arguments = lab
+            .scale
+            .timed(&format!("--batch 10 --rate 10000 {stuck}"));
+        Ok(lab.load(&lab.node()?, &arguments)?.line(work, show))
+    };
+    loads.into_iter().map(measure).collect()
+}
+
 /// A backlog that lies ready.
 pub(crate) fn catch_up(lab: &Lab) -> Result<Vec<Line>, Failure> {
     let show = |outcome: &Outcome| outcome.throughput(Side::Consumed);
