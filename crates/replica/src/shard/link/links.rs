@@ -253,7 +253,8 @@ fn weight(request: &Request) -> u32 {
         | Request::Catalogue { .. }
         | Request::CompareCatalogue { .. }
         | Request::OpenSession { .. }
-        | Request::Session { .. } => return 0,
+        | Request::Session { .. }
+        | Request::LoseSession { .. } => return 0,
     };
     (CALL_OVERHEAD_BYTES + bytes).min(LINK_CALLS_BYTES_MAX) as u32
 }
