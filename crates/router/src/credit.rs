@@ -110,19 +110,23 @@ impl Ledger {
         outstanding.bytes -= credit.bytes;
     }
 
-    /// The session is over in this shard, and nothing of it is outstanding there any more.
-    pub fn forget(&mut self, shard: ShardNumber) {
+    /// The session is over in this shard, and will be opened again. What was offered or granted is
+    /// void. What was delivered may be with the client still, until the shard says.
+    pub fn close(&mut self, shard: ShardNumber) {
         self.offers.retain(|(offering, _)| *offering != shard);
         if model::sabotage!("ended-shard-keeps-credit") {
             return;
         }
-        if self
-            .shards
-            .remove(&shard)
-            .is_some_and(|share| share.granted.is_some())
+        if let Some(share) = self.shards.get_mut(&shard)
+            && share.granted.take().is_some()
         {
             self.last_of_limit = false;
         }
+    }
+
+    /// The session is open in this shard, which counts so much of it as outstanding.
+    pub fn open(&mut self, shard: ShardNumber, outstanding: Credit) {
+        self.shards.entry(shard).or_default().outstanding = outstanding;
     }
 
     /// What is free, or `None` when nothing may be sent.
@@ -189,9 +193,23 @@ mod tests {
         ledger.deliver(A, credit(0, 0));
         ledger.offer(B, credit(9, 90));
         assert_eq!(ledger.grant(), Some((B, credit(5, 90))));
-        ledger.forget(B);
+        ledger.close(B);
         ledger.offer(A, credit(5, 50));
         assert_eq!(ledger.grant(), Some((A, credit(5, 50))));
+    }
+
+    #[test]
+    fn what_was_delivered_stays_outstanding_until_the_next_opening_says() {
+        let mut ledger = Ledger::new(credit(5, 1 << 30));
+        ledger.offer(A, credit(5, 50));
+        assert_eq!(ledger.grant(), Some((A, credit(5, 50))));
+        ledger.deliver(A, credit(5, 50));
+        ledger.close(A);
+        ledger.offer(B, credit(5, 50));
+        assert_eq!(ledger.grant(), None);
+        ledger.open(A, credit(3, 30));
+        assert_eq!(ledger.grant(), Some((B, credit(2, 50))));
+        ledger.release(A, credit(3, 30));
     }
 
     #[test]

@@ -151,6 +151,11 @@ impl Session {
             return None;
         }
         let news = match event.what {
+            SessionChange::Opened { outstanding } => {
+                self.openings.succeeded(shard);
+                self.ledger.open(shard, outstanding);
+                None
+            }
             SessionChange::Offer { waiting } => {
                 self.ledger.offer(shard, waiting);
                 None
@@ -163,13 +168,10 @@ impl Session {
             SessionChange::Properties {
                 exactly_once,
                 ordered,
-            } => {
-                self.openings.succeeded(shard);
-                Some(News::Properties {
-                    exactly_once,
-                    ordered,
-                })
-            }
+            } => Some(News::Properties {
+                exactly_once,
+                ordered,
+            }),
             SessionChange::Ended { why } => self.ended(shard, why),
         };
         self.grants
@@ -204,7 +206,7 @@ impl Session {
     }
 
     fn reopen(&mut self, shard: ShardNumber, returned: Vec<AckId>) {
-        self.ledger.forget(shard);
+        self.ledger.close(shard);
         self.grants.retain(|(granted, _)| *granted != shard);
         let client = self.shards.borrow().get(&shard).cloned();
         let client = client.expect("a shard is never forgotten");

@@ -4,28 +4,27 @@
 //! come back: its frontend may be out of reach, and its client at work. Only when the frontend's
 //! process is known to have ended is it released as after any end (see `ended`).
 
-use model::{Generation, SessionId};
+use model::Generation;
 
 use super::dispatcher::Dispatcher;
 use super::lease::Lease;
 use super::step::Step;
+use super::{Credit, OpenSession};
 use crate::shard::FailCause;
 
 impl Dispatcher {
-    /// A stream is open again, and has had everything up to `received`.
-    pub(super) fn come_back(
-        &mut self,
-        step: &mut Step<'_>,
-        stream: SessionId,
-        received: Option<Generation>,
-    ) {
+    /// A stream is open, perhaps again. Answers what it has of earlier openings: that is now of this
+    /// session.
+    pub(super) fn come_back(&mut self, step: &mut Step<'_>, open: &OpenSession) -> Credit {
+        let mut outstanding = Credit::default();
         let of_stream: Vec<_> = self
             .leases
             .iter()
-            .filter(|(_, lease)| lease.logged && lease.is_unconfirmed_of(stream))
+            .filter(|(_, lease)| lease.logged && lease.stream == Some(open.first))
             // What is being logged goes nowhere, and comes again by itself.
             .filter(|(_, lease)| lease.deadline.is_some() || lease.is_undecided())
-            .map(|(message, lease)| (message, arrived(lease, received)))
+            .filter(|(_, lease)| !lease.failing)
+            .map(|(message, lease)| (message, arrived(lease, open.received)))
             .collect();
         // In order: the first message of a lane that must be sent again comes first.
         for (message, arrived) in of_stream {
@@ -33,9 +32,13 @@ impl Dispatcher {
                 continue;
             }
             match arrived || model::sabotage!("undelivered-keeps-its-lease") {
-                true => self.leases.trust(message),
+                true => outstanding.add(self.leases.trust(message, open.session)),
                 false => self.fail(step, message, FailCause::Returned, None),
             }
+        }
+        match model::sabotage!("stream-comes-back-with-empty-hands") {
+            true => Credit::default(),
+            false => outstanding,
         }
     }
 }
@@ -45,7 +48,7 @@ impl Dispatcher {
 /// an earlier opening was released then.
 fn arrived(lease: &Lease, received: Option<Generation>) -> bool {
     // The client has asked for something: it has it.
-    if lease.is_undecided() {
+    if lease.extended || lease.is_undecided() {
         return true;
     }
     let order = |delivery: Generation| (delivery.term, delivery.counter);

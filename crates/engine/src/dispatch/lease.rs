@@ -43,11 +43,6 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Whether a stream got it whose client has never confirmed it.
-    pub(super) fn is_unconfirmed_of(&self, stream: SessionId) -> bool {
-        self.unconfirmed_stream() == Some(stream)
-    }
-
     /// The stream that got it, if its client has never confirmed it.
     fn unconfirmed_stream(&self) -> Option<SessionId> {
         let confirmed = self.extended || self.failing;
@@ -150,15 +145,18 @@ impl Leases {
         }
     }
 
-    /// The stream of a lease is back.
-    pub(super) fn trust(&mut self, message: MessageId) {
+    /// The stream of a lease is back as a new session, which has it now. Answers what it counts.
+    pub(super) fn trust(&mut self, message: MessageId, session: SessionId) -> Credit {
         let lease = self.live.get_mut(&message);
         let lease = lease.expect("callers have just seen the lease");
+        lease.session = Some(session);
         lease.unconfirmed = false;
+        let counts = Credit::of(lease.bytes);
         if let Some(deadline) = lease.if_back.take() {
             lease.overdue = false;
             self.set_deadline(message, Some(deadline));
         }
+        counts
     }
 
     /// Lets a lease run until `deadline`, or until further notice.

@@ -309,7 +309,15 @@ pub enum Output {
         /// What was outstanding.
         credit: Credit,
     },
-    /// The session's subscription is now like this. The first thing that a session hears.
+    /// A session is open: the first thing that it hears.
+    Opened {
+        /// The session.
+        session: SessionId,
+        /// What the stream has of earlier openings, as far as its leases are in the log. It counts as
+        /// if it had been delivered to this session.
+        outstanding: Credit,
+    },
+    /// The session's subscription is now like this.
     Properties {
         /// The session.
         session: SessionId,

@@ -8,7 +8,7 @@ use super::flow::RESPONSE;
 use super::lane::Holder;
 use super::session::{Flow, Session, SessionEnd};
 use super::step::Step;
-use super::{Ended, OpenSession, Output, SessionKind};
+use super::{Credit, Ended, OpenSession, Output, SessionKind};
 use crate::shard::FailCause;
 
 impl Dispatcher {
@@ -25,7 +25,7 @@ impl Dispatcher {
         };
         let session = Session {
             kind: open.kind,
-            client: open.client,
+            client: open.client.clone(),
             first: open.first,
             ack_deadline: open.ack_deadline,
             flow: Flow::Idle,
@@ -46,14 +46,19 @@ impl Dispatcher {
             });
         }
         self.sessions.insert(open.session, session);
-        self.tell_properties(step, open.session);
         if let Some(client) = &successor.client {
             self.take_over(client, &successor);
         }
-        if successor.kind == SessionKind::Stream {
-            self.come_back(step, open.first, open.received);
-            self.refresh_all();
-        }
+        let outstanding = match successor.kind {
+            SessionKind::Stream => self.come_back(step, &open),
+            SessionKind::Pull => Credit::default(),
+        };
+        step.out.push(Output::Opened {
+            session: open.session,
+            outstanding,
+        });
+        self.tell_properties(step, open.session);
+        self.refresh_all();
         predecessor
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::dispatch::{AckReply, Delivered, ModifyReply};
 use engine::subscription::SubscriptionSettings;
 
-use crate::bench::{Bench, PLENTY, data, key, settings};
+use crate::bench::{Bench, Credit, PLENTY, data, key, settings};
 
 fn exactly_once(ordered: bool) -> SubscriptionSettings {
     SubscriptionSettings {
@@ -68,7 +68,7 @@ fn leases_outlive_their_leader_and_run_again_in_full() {
     let first = bench.take(stream);
     bench.pass_seconds(8);
     bench.change_leader();
-    let stream = bench.come_back(stream, PLENTY);
+    let stream = bench.come_back(stream);
     bench.pass_seconds(9);
     assert!(bench.take(stream).is_empty());
     assert_eq!(bench.ack(&first[..1]), [AckReply::Acknowledged]);
@@ -167,6 +167,27 @@ fn the_end_of_a_process_reaches_its_open_and_its_lost_streams() {
 }
 
 #[test]
+fn what_a_stream_has_counts_where_it_comes_back() {
+    let three = Credit {
+        messages: 3,
+        ..PLENTY
+    };
+    let mut bench = Bench::new(exactly_once(false));
+    let stream = bench.stream(three);
+    bench.publish("", &["a", "b"]);
+    let first = bench.take(stream);
+    bench.modify(&first[..1], 30);
+    bench.change_leader();
+    let stream = bench.come_back(stream);
+    bench.publish("", &["c", "d", "e"]);
+    assert_eq!(bench.texts(stream), ["c"], "two of three are out already");
+    assert_eq!(bench.ack(&first), [AckReply::Acknowledged; 2]);
+    assert_eq!(bench.texts(stream), ["d", "e"], "their credit is back");
+    bench.pass_seconds(10);
+    assert_eq!(bench.texts(stream), ["c", "d", "e"]);
+}
+
+#[test]
 fn what_never_arrived_at_a_stream_that_comes_back_is_sent_at_once() {
     let mut bench = Bench::new(exactly_once(true));
     let stream = bench.stream(PLENTY);
@@ -181,7 +202,7 @@ fn what_never_arrived_at_a_stream_that_comes_back_is_sent_at_once() {
     );
     bench.change_leader();
     bench.hold_log = false;
-    let stream = bench.come_back(stream, PLENTY);
+    let stream = bench.come_back(stream);
     assert!(bench.take(stream).is_empty(), "1 is with the client");
     assert_eq!(bench.ack(&arrived), [AckReply::Acknowledged]);
     assert_eq!(bench.texts(stream), ["2"]);
@@ -310,7 +331,7 @@ fn a_stream_whose_way_to_the_leader_broke_keeps_what_it_has() {
     let kept = bench.take(before);
     bench.close(before);
     bench.pass_seconds(4);
-    let stream = bench.come_back(before, PLENTY);
+    let stream = bench.come_back(before);
     bench.pass_seconds(5);
     assert!(bench.take(stream).is_empty(), "nine seconds are not ten");
     assert_eq!(bench.ack(&kept), [AckReply::Acknowledged]);

@@ -52,7 +52,7 @@ fn what_was_delivered_exactly_once_keeps_its_lease() {
     let before = bench.take(stream);
     bench.attach(SUB, 2, exactly_once(false));
     bench.change_leader();
-    let stream = bench.come_back(stream, PLENTY);
+    let stream = bench.come_back(stream);
     bench.pass_seconds(9);
     assert!(bench.take(stream).is_empty());
     assert_eq!(bench.ack(&before), [AckReply::Acknowledged]);

@@ -402,13 +402,9 @@ impl History {
 
     /// The frontend of a stream, and its client, are still there after a change of the leader.
     fn come_back(&mut self, stream: SessionId) {
-        let credit = Credit {
-            messages: 10,
-            bytes: 100,
-        };
-        let session = self.bench.come_back(stream, credit);
+        let session = self.bench.come_back(stream);
         self.note(format!("{stream} comes back as {session}"));
-        self.promises.came_back(stream, session, credit.messages);
+        self.promises.came_back(stream, session);
         for (to, _) in self.received.iter_mut().filter(|(to, _)| *to == stream) {
             *to = session;
         }

@@ -173,10 +173,9 @@ impl Promises {
     }
 
     /// A stream is open again, under another number.
-    pub(crate) fn came_back(&mut self, stream: SessionId, session: SessionId, messages_max: u32) {
+    pub(crate) fn came_back(&mut self, stream: SessionId, session: SessionId) {
         let known = Known {
             deadline: bench::ACK_DEADLINE,
-            messages_max,
             ..self.sessions[&stream].clone()
         };
         self.sessions.insert(session, known);
@@ -298,7 +297,9 @@ impl Promises {
         let leases = self.leases.iter();
         let surely = leases.filter(|(message, lease)| {
             let surely = !lease.doubtful && !lease.changing && !is_asked(**message);
-            surely && lease.session == session && lease.leader == self.leader_changes
+            // Leases that are not in the log are unknown to later leaders.
+            let counts = lease.exactly_once || lease.leader == self.leader_changes;
+            surely && lease.session == session && counts
         });
         let (outstanding, allowed) = (surely.count(), self.sessions[&session].messages_max);
         assert!(

@@ -40,7 +40,12 @@ pub enum SessionChange {
         /// Messages and bytes.
         credit: Credit,
     },
-    /// The subscription is now like this. The first event of a session.
+    /// The session is open. Its first event.
+    Opened {
+        /// What its stream has of earlier openings here, as if it had been delivered to this one.
+        outstanding: Credit,
+    },
+    /// The subscription is now like this.
     Properties {
         /// Whether delivery is exactly-once.
         exactly_once: bool,

@@ -13,7 +13,7 @@ use model::{
     TopicName, ZoneName,
 };
 use replica::peer;
-use replica::{Clock, Peers, Replicas, Settings};
+use replica::{Clock, Peers, Replicas, Settings, Timing};
 use router::{PublishError, Router};
 use store::{Identity, MemoryDisk, Pace, Start, Store};
 use tokio::net::TcpListener;
@@ -87,7 +87,11 @@ impl Node {
         let node = store.identity().node;
         let peers = Peers::new(peer::Settings::plain(CLUSTER.to_owned(), node, region()));
         let (forwards, _) = mpsc::channel(1);
-        let settings = Settings::of_zone(node);
+        let settings = Settings {
+            // Leaders change here where a test wants it, and not because the machine is busy.
+            within: Timing::over(Duration::from_millis(300)),
+            ..Settings::of_zone(node)
+        };
         let clock = Clock::machine();
         let replicas = Replicas::start_among(peers.clone(), settings, store, clock, forwards);
         let replicas = soon("the start", replicas)

@@ -57,6 +57,10 @@ impl Cluster {
                 let credit = self.frontend.release(session, credit);
                 self.grant(session, credit);
             }
+            Output::Opened {
+                session,
+                outstanding,
+            } => self.frontend.opened(session, outstanding),
             Output::Properties { .. } => {}
             Output::Ended { session, .. } => self.ended(session),
             Output::KeyMoved { .. } | Output::Tell { .. } | Output::CompareCatalogue { .. } => {

@@ -82,10 +82,10 @@ impl Frontend {
         self.sessions.keys().copied().collect()
     }
 
-    /// The leader that knew the sessions is gone, with what it had outstanding.
+    /// The leader that knew the sessions is gone.
     pub(super) fn forget_leader(&mut self) {
         for pull in self.sessions.values_mut() {
-            (pull.outstanding, pull.granted) = Default::default();
+            pull.granted = Credit::default();
             (pull.offered, pull.is_known) = (None, false);
         }
     }
@@ -94,6 +94,13 @@ impl Frontend {
     pub(super) fn introduce(&mut self, session: SessionId) {
         if let Some(pull) = self.sessions.get_mut(&session) {
             pull.is_known = true;
+        }
+    }
+
+    /// The leader has opened the session, and counts so much as outstanding.
+    pub(super) fn opened(&mut self, session: SessionId, outstanding: Credit) {
+        if let Some(pull) = self.sessions.get_mut(&session) {
+            pull.outstanding = outstanding;
         }
     }
 

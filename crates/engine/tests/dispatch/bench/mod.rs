@@ -519,6 +519,15 @@ impl Bench {
                 client.credit.messages += credit.messages;
                 client.credit.bytes += credit.bytes;
             }
+            Output::Opened {
+                session,
+                outstanding,
+            } => {
+                let client = self.clients.get_mut(&session).expect("an open session");
+                let left = client.credit.messages.checked_sub(outstanding.messages);
+                client.credit.messages = left.expect("P11: no more than the limit");
+                client.credit.bytes = client.credit.bytes.saturating_sub(outstanding.bytes);
+            }
             Output::Properties {
                 session,
                 exactly_once,

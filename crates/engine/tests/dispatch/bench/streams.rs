@@ -10,6 +10,7 @@ use super::{ACK_DEADLINE, Bench, Client, SUB, TOPIC};
 pub(super) struct Stream {
     first: SessionId,
     client: Option<String>,
+    limit: Credit,
     pub(super) received: Option<Generation>,
 }
 
@@ -32,17 +33,18 @@ impl Bench {
         let stream = Stream {
             first: session,
             client: client.map(str::to_owned),
+            limit: credit,
             received: None,
         };
-        self.open_as(session, kind, credit, stream);
+        self.open_as(session, kind, stream);
         session
     }
 
     /// The frontend of a stream opens it again.
-    pub(crate) fn come_back(&mut self, stream: SessionId, credit: Credit) -> SessionId {
+    pub(crate) fn come_back(&mut self, stream: SessionId) -> SessionId {
         let session = self.session_id();
         let stream = self.streams[&stream].clone();
-        self.open_as(session, SessionKind::Stream, credit, stream);
+        self.open_as(session, SessionKind::Stream, stream);
         session
     }
 
@@ -63,10 +65,10 @@ impl Bench {
         }
     }
 
-    fn open_as(&mut self, session: SessionId, kind: SessionKind, credit: Credit, stream: Stream) {
+    fn open_as(&mut self, session: SessionId, kind: SessionKind, stream: Stream) {
         let state = Client {
-            initial: credit,
-            credit,
+            initial: stream.limit,
+            credit: stream.limit,
             ..Client::default()
         };
         self.clients.insert(session, state);

@@ -57,6 +57,13 @@ impl Shell<'_> {
                 let what = SessionChange::Release { credit };
                 self.sessions.tell(session, what);
             }
+            Output::Opened {
+                session,
+                outstanding,
+            } => {
+                let what = SessionChange::Opened { outstanding };
+                self.sessions.tell(session, what);
+            }
             Output::Properties {
                 session,
                 exactly_once,
