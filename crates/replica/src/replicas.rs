@@ -1,6 +1,6 @@
 //! All replicas of a node: founded once, started and stopped together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::Fault;
@@ -10,7 +10,7 @@ use engine::table::run::referred_payload;
 use model::{Boot, FormatLevel, GroupId, NodeId};
 use store::{Digest, Store};
 use thiserror::Error;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tonic::service::Routes;
 use tracing::{info, warn};
@@ -156,9 +156,7 @@ impl Replicas {
         let (mut work, mut catalogue_work) = (Work::new(), Work::new());
         let shards = Shards::new(Links::new(peers.clone(), clock.wall().0 / 1_000));
         let (keeper, lease) = catalogue::lease(clock);
-        let (awake, woken) = watch::channel(BTreeMap::new());
-        let life = Boot(clock.wall().0);
-        let sessions = SessionNumbers::new(life);
+        let sessions = SessionNumbers::new(Boot(clock.wall().0));
         let registry = RegistryClient::new(groups.clone(), control.clone(), peers.clone(), clock);
         let metrics = Metrics::new(&groups, &control, &lease, &store, clock);
         let hosts = Hosts::new(Site {
@@ -172,7 +170,6 @@ impl Replicas {
             forwards,
             stopping: work.ear(),
             shards: shards.clone(),
-            lives: woken,
         });
         work.spawn(hosts.work());
         let (client, leader) = leader(
@@ -184,18 +181,14 @@ impl Replicas {
             catalogue_work.ear(),
         );
         catalogue_work.spawn(leader);
-        let health = Health::new(&groups, &control, &lease, &store);
         let catalogue = Catalogue {
-            core: control,
+            core: control.clone(),
             control: client.clone(),
             groups: groups.clone(),
             shards: shards.clone(),
-            clock,
             keeper,
             lease: lease.clone(),
-            life,
             sessions: sessions.clone(),
-            lives: awake,
         };
         catalogue_work.spawn(catalogue.work(catalogue_work.ear()));
         work.spawn(cut_logs(settings, groups.clone(), work.ear()));
@@ -204,7 +197,7 @@ impl Replicas {
             client.clone(),
             peers,
             shards.clone(),
-            lease,
+            lease.clone(),
             work.ear(),
         ));
         Replicas {
@@ -212,8 +205,8 @@ impl Replicas {
             registry,
             shards,
             sessions,
+            health: Health::new(&groups, &control, &lease, &store),
             groups,
-            health,
             metrics,
             settings,
             store,

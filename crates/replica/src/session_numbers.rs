@@ -16,6 +16,11 @@ impl SessionNumbers {
         SessionNumbers(Arc::new(AtomicU64::new(life.0)))
     }
 
+    /// The present life, before its first session.
+    pub(crate) fn life(&self) -> Boot {
+        Boot(self.0.load(Ordering::Relaxed))
+    }
+
     /// A number that no session of this node has had.
     #[must_use]
     pub fn take(&self) -> u64 {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::run::RunPayload;
 use model::{
-    AckId, ClientId, Epoch, Generation, Incarnation, KeyHash, MessageId, NodeId, RegistryNumber, SessionId,
-    ShardNumber, Timestamp, TopicName,
+    AckId, ClientId, Epoch, Generation, Incarnation, KeyHash, MessageId, NodeId, RegistryNumber,
+    SessionId, ShardNumber, Timestamp, TopicName,
 };
 use serde::{Deserialize, Serialize};
 

@@ -83,7 +83,6 @@ async fn no_key_waits_for_the_lease_of_a_stream_that_was_drained() {
             false => DELIVERED_IN,
         };
         let (slowest, key) = notes.slowest(&restarts, in_restart);
-        println!("slowest of those in a restart ({in_restart}): {slowest:?}");
         assert!(slowest < within, "{key} waited for {slowest:?}");
     }
 }
@@ -149,9 +148,8 @@ impl Notes {
         let notes = self.lock();
         let waits = notes.iter().filter_map(|(message, note)| {
             let (published, delivered) = (note.published, note.delivered?);
-            let meets = |restart: &Range<Instant>| {
-                published <= restart.end && delivered >= restart.start
-            };
+            let meets =
+                |restart: &Range<Instant>| published <= restart.end && delivered >= restart.start;
             let wait = (delivered - published, message.clone());
             (restarts.iter().any(meets) == in_restart).then_some(wait)
         });

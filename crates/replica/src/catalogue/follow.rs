@@ -10,7 +10,6 @@ use futures::stream::FuturesOrdered;
 use store::Position;
 use tokio::sync::watch;
 
-use super::Lives;
 use crate::raft::{Core, Effects, Notice, Stopped};
 use crate::shard::{CatalogueLogged, Shards};
 use crate::stopping::Stopping;
@@ -25,18 +24,13 @@ pub(super) struct Follower {
     logging: FuturesOrdered<BoxFuture<'static, ()>>,
     indexes: VecDeque<u64>,
     complete: watch::Sender<u64>,
-    lives: watch::Sender<Lives>,
 }
 
 impl Follower {
     /// Follows the catalogue of `control`. The other half tells up to which entry this node is
     /// complete: it has applied it, and each leader of a shard here has it in its log, or will
     /// compare before it serves.
-    pub(super) fn new(
-        control: Core,
-        shards: Shards,
-        lives: watch::Sender<Lives>,
-    ) -> (Self, watch::Receiver<u64>) {
+    pub(super) fn new(control: Core, shards: Shards) -> (Self, watch::Receiver<u64>) {
         let (complete, watched) = watch::channel(0);
         let follower = Follower {
             effects: control.effects(),
@@ -46,7 +40,6 @@ impl Follower {
             logging: FuturesOrdered::new(),
             indexes: VecDeque::new(),
             complete,
-            lives,
         };
         (follower, watched)
     }
@@ -86,11 +79,7 @@ impl Follower {
             .send_if_modified(|known| std::mem::replace(known, complete) != complete);
         let lives = read::awake(self.control.view());
         let lives = lives.map_err(|fault| self.control.stopped(fault))?;
-        self.lives.send_if_modified(|known| {
-            let changed = *known != lives;
-            *known = lives;
-            changed
-        });
+        self.shards.woken(lives);
         Ok(())
     }
 }

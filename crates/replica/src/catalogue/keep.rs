@@ -9,7 +9,6 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::lease::{CatalogueLease, LeaseKeeper};
-use crate::clock::Clock;
 use crate::control::{ControlClient, Granting, Renewed};
 use crate::groups::Groups;
 use crate::raft::Stopped;
@@ -32,12 +31,12 @@ const UNSETTLED_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Keeper {
     pub(super) control: ControlClient,
     pub(super) groups: Groups,
-    pub(super) clock: Clock,
     pub(super) keeper: LeaseKeeper,
     pub(super) lease: CatalogueLease,
     /// Up to which entry this node is complete.
     pub(super) complete: watch::Receiver<u64>,
-    /// The number of this life of the node.
+    /// This life of the node: a later one has a greater number. The wall clock does for that; where
+    /// it has gone back, the control group says so, and the life is numbered anew.
     pub(super) life: Boot,
     pub(super) sessions: SessionNumbers,
 }
@@ -57,7 +56,10 @@ impl Keeper {
     async fn renew(&mut self) {
         let mut lasted = false;
         loop {
-            let (asked, have) = (self.clock.steady(), *self.complete.borrow_and_update());
+            let (asked, have) = (
+                self.lease.clock().steady(),
+                *self.complete.borrow_and_update(),
+            );
             let renewal = self.control.renew(self.life, have, self.groups.led());
             let pause = match timeout(RENEWAL_ANSWER_MAX, renewal).await {
                 Ok(Ok(Renewed { granting, settled })) => {

@@ -35,6 +35,11 @@ pub(crate) fn lease(clock: Clock) -> (LeaseKeeper, CatalogueLease) {
 }
 
 impl CatalogueLease {
+    /// By which it runs out.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
     /// Whether the node has a lease now.
     pub(crate) fn lasts(&self) -> bool {
         !self.left().is_zero()

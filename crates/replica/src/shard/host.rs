@@ -12,7 +12,7 @@ use super::forward::ForwardRequest;
 use super::local::LocalShard;
 use super::shards::Shards;
 use super::shell::{End, Shell, Surroundings};
-use crate::catalogue::{CatalogueLease, Lives};
+use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Stopped};
@@ -40,8 +40,6 @@ pub(crate) struct Host {
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
     pub(crate) stopping: Stopping,
-    /// The present life of each node.
-    pub(crate) lives: watch::Receiver<Lives>,
 }
 
 /// The shard's handle, and its task, which ends when the node shuts down or the replica stops;
@@ -62,6 +60,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         lease: host.lease,
         core: host.core,
         registry: host.registry,
+        lives: host.shards.lives(),
         shards: host.shards,
         store: host.store,
         clock: host.clock,
@@ -70,7 +69,6 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         forwards: host.forwards,
         serving,
         stopping: host.stopping,
-        lives: host.lives,
     };
     (local, work(around))
 }

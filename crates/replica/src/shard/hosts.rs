@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use model::{GroupId, ShardNumber};
 use store::Store;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::forward::ForwardRequest;
 use super::host::{Host, host};
 use super::shards::Shards;
-use crate::catalogue::{CatalogueLease, Lives};
+use crate::catalogue::CatalogueLease;
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::metrics::Counts;
@@ -38,8 +38,6 @@ pub(crate) struct Site {
     pub(crate) stopping: Stopping,
     /// Where the shards are made known.
     pub(crate) shards: Shards,
-    /// The present life of each node.
-    pub(crate) lives: watch::Receiver<Lives>,
 }
 
 /// The tasks of shards.
@@ -101,7 +99,6 @@ impl Hosts {
                     counts: self.site.counts.clone(),
                     forwards: self.site.forwards.clone(),
                     stopping: self.site.stopping.clone(),
-                    lives: self.site.lives.clone(),
                 });
                 self.tasks.spawn(work);
                 self.site.shards.host(shard);

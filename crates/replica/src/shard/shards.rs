@@ -7,7 +7,7 @@ use engine::dispatch::MoveReply;
 use engine::registry::Pin;
 use engine::table::strand::StrandKey;
 use model::limits::LINK_FRAME_BYTES_MAX;
-use model::{NodeId, ShardNumber};
+use model::{Boot, NodeId, ShardNumber};
 use proto::cluster::forward_server::ForwardServer;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -22,11 +22,16 @@ use crate::registry::RegistryClient;
 /// Handles by shard.
 pub type ShardClients = Arc<BTreeMap<ShardNumber, ShardClient>>;
 
+/// The present life of each node, as the control group has committed it.
+pub(super) type Lives = BTreeMap<NodeId, Boot>;
+
 /// The shards that a node knows of. Clones are the same.
 #[derive(Clone)]
 pub struct Shards {
     links: Links,
     clients: watch::Sender<ShardClients>,
+    /// The nodes whose clients the shards may serve.
+    lives: watch::Sender<Lives>,
     /// Who knows where keys are pinned.
     registry: Arc<OnceLock<RegistryClient>>,
 }
@@ -38,8 +43,23 @@ impl Shards {
         Shards {
             links,
             clients: watch::Sender::new(ShardClients::default()),
+            lives: watch::Sender::new(Lives::new()),
             registry: Arc::default(),
         }
+    }
+
+    /// Nodes are in these lives now: their sessions of earlier ones have ended.
+    pub(crate) fn woken(&self, lives: Lives) {
+        self.lives.send_if_modified(|known| {
+            let changed = *known != lives;
+            *known = lives;
+            changed
+        });
+    }
+
+    /// The present life of each node, as it changes.
+    pub(super) fn lives(&self) -> watch::Receiver<Lives> {
+        self.lives.subscribe()
     }
 
     /// From now on pins can be asked for.

@@ -23,9 +23,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::forward::{Dispatched, ForwardRequest};
 use super::request::Request;
-use super::shards::Shards;
+use super::shards::{Lives, Shards};
 use super::waiting::{Callers, Sessions};
-use crate::catalogue::{self, CatalogueLease, Lives};
+use crate::catalogue::{self, CatalogueLease};
 use crate::clock::Clock;
 use crate::metrics::Counts;
 use crate::raft::{Core, Leadership, Leading, Pending};

@@ -127,8 +127,7 @@ impl Sessions {
         }
         if let (false, Err(unheard)) = (ended, told) {
             let returned = unseen(unheard.0.what);
-            self.deserted
-                .push(Input::LoseSession { session, returned });
+            self.deserted.push(Input::LoseSession { session, returned });
         }
     }
 

@@ -522,12 +522,7 @@ impl Bench {
             Output::Opened {
                 session,
                 outstanding,
-            } => {
-                let client = self.clients.get_mut(&session).expect("an open session");
-                let left = client.credit.messages.checked_sub(outstanding.messages);
-                client.credit.messages = left.expect("P11: no more than the limit");
-                client.credit.bytes = client.credit.bytes.saturating_sub(outstanding.bytes);
-            }
+            } => self.opened(session, outstanding),
             Output::Properties {
                 session,
                 exactly_once,
@@ -554,6 +549,13 @@ impl Bench {
             }
             Output::WakeAt(at) => self.wake_at = Some(at),
         }
+    }
+
+    fn opened(&mut self, session: SessionId, outstanding: Credit) {
+        let client = self.clients.get_mut(&session).expect("an open session");
+        let left = client.credit.messages.checked_sub(outstanding.messages);
+        client.credit.messages = left.expect("P11: no more than the limit");
+        client.credit.bytes = client.credit.bytes.saturating_sub(outstanding.bytes);
     }
 
     fn deliver(&mut self, session: SessionId, deliveries: Vec<Delivered>, granted: Credit) {

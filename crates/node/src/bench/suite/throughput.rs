@@ -88,9 +88,7 @@ pub(crate) fn stuck_key(lab: &Lab) -> Result<Vec<Line>, Failure> {
         ("the same, one key of 1,000 stuck", "--stuck-keys 1"),
     ];
     let measure = |(work, stuck): (&str, &str)| {
-        let arguments = lab
-            .scale
-            .timed(&format!("--batch 10 --rate 10000 {stuck}"));
+        let arguments = lab.scale.timed(&format!("--batch 10 --rate 10000 {stuck}"));
         Ok(lab.load(&lab.node()?, &arguments)?.line(work, show))
     };
     loads.into_iter().map(measure).collect()

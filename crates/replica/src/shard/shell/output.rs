@@ -7,7 +7,7 @@ use engine::dispatch::{AckReply, Output, ProposalId, PublishReply, QuestionId, T
 use engine::table::staged::StagedKey;
 use engine::{registry, shard};
 use futures::FutureExt;
-use model::{RegistryNumber, ShardNumber, Timestamp};
+use model::{RegistryNumber, SessionId, ShardNumber, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -38,45 +38,13 @@ impl Shell<'_> {
             Output::KeyMoved { request, reply } => self.callers.key_moved(request, reply),
             Output::Tell { to, message } => self.tell(to, message),
             Output::CompareCatalogue { copy } => self.compare_catalogue(copy),
-            Output::Offer { session, waiting } => {
-                let what = SessionChange::Offer { waiting };
-                self.sessions.tell(session, what);
-            }
-            Output::Deliver {
-                session,
-                deliveries,
-                granted,
-            } => {
-                let what = SessionChange::Deliver {
-                    deliveries,
-                    granted,
-                };
-                self.sessions.tell(session, what);
-            }
-            Output::Release { session, credit } => {
-                let what = SessionChange::Release { credit };
-                self.sessions.tell(session, what);
-            }
-            Output::Opened {
-                session,
-                outstanding,
-            } => {
-                let what = SessionChange::Opened { outstanding };
-                self.sessions.tell(session, what);
-            }
-            Output::Properties {
-                session,
-                exactly_once,
-                ordered,
-            } => {
-                let what = SessionChange::Properties {
-                    exactly_once,
-                    ordered,
-                };
-                self.sessions.tell(session, what);
-            }
-            Output::Ended { session, why } => {
-                let what = SessionChange::Ended { why };
+            Output::Offer { .. }
+            | Output::Deliver { .. }
+            | Output::Release { .. }
+            | Output::Opened { .. }
+            | Output::Properties { .. }
+            | Output::Ended { .. } => {
+                let (session, what) = of_session(output);
                 self.sessions.tell(session, what);
             }
             Output::Forward {
@@ -157,5 +125,41 @@ impl Shell<'_> {
         let instant = self.around.clock.instant(moment);
         self.alarm.as_mut().reset(instant);
         self.alarmed = true;
+    }
+}
+
+/// What a session hears.
+fn of_session(output: Output) -> (SessionId, SessionChange) {
+    match output {
+        Output::Opened {
+            session,
+            outstanding,
+        } => (session, SessionChange::Opened { outstanding }),
+        Output::Offer { session, waiting } => (session, SessionChange::Offer { waiting }),
+        Output::Deliver {
+            session,
+            deliveries,
+            granted,
+        } => {
+            let what = SessionChange::Deliver {
+                deliveries,
+                granted,
+            };
+            (session, what)
+        }
+        Output::Release { session, credit } => (session, SessionChange::Release { credit }),
+        Output::Properties {
+            session,
+            exactly_once,
+            ordered,
+        } => {
+            let what = SessionChange::Properties {
+                exactly_once,
+                ordered,
+            };
+            (session, what)
+        }
+        Output::Ended { session, why } => (session, SessionChange::Ended { why }),
+        other => unreachable!("no session hears {other:?}"),
     }
 }
