@@ -8,6 +8,7 @@
 //! - `members`: who belongs to which group: what the catalogue wants becomes so.
 //! - [`health`]: whether this node can serve.
 //! - [`metrics`]: what is worth watching of it.
+//! - `digests`: what its replicas have come to, to be compared with those of others.
 //! - [`peer`]: the other nodes: how they are reached, and how their calls are answered.
 //! - [`network`]: the seam below which two networks differ.
 //! - `raft`: the one room that names openraft.
@@ -23,6 +24,7 @@ mod aside;
 mod catalogue;
 pub mod clock;
 pub mod control;
+mod digests;
 mod groups;
 pub mod health;
 mod members;
@@ -41,6 +43,7 @@ mod work;
 
 pub use clock::Clock;
 pub use control::{ControlClient, LookError};
+pub use digests::Digests;
 pub use network::Network;
 pub use peer::Peers;
 pub use raft::{Stopped, Timing};

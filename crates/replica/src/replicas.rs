@@ -6,9 +6,8 @@ use std::time::Duration;
 use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, Found, Founded, NodeState};
-use engine::table::run::referred_payload;
 use model::{Boot, FormatLevel, GroupId, NodeId};
-use store::{Digest, Store};
+use store::Store;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -18,6 +17,7 @@ use tracing::{info, warn};
 use crate::catalogue::{self, Catalogue};
 use crate::clock::Clock;
 use crate::control::{ControlClient, leader};
+use crate::digests::Digests;
 use crate::groups::{Groups, RaftService};
 use crate::health::Health;
 use crate::members;
@@ -63,6 +63,7 @@ pub struct Replicas {
     groups: Groups,
     health: Health,
     metrics: Metrics,
+    digests: Digests,
     settings: Settings,
     store: Store,
     /// The work on shards and members.
@@ -206,6 +207,7 @@ impl Replicas {
             shards,
             sessions,
             health: Health::new(&groups, &control, &lease, &store),
+            digests: Digests::new(groups.clone(), store.clone()),
             groups,
             metrics,
             settings,
@@ -296,14 +298,10 @@ impl Replicas {
         &self.sessions
     }
 
-    /// The state of a group's replica on this node as one number: the same on every node whose
-    /// replica has applied the same entries. Reads all of it, with the messages; waits for the disk
-    /// on the calling thread. `None` when nothing was applied yet.
-    ///
-    /// # Errors
-    /// [`Fault`] when the state can't be read, or is damaged.
-    pub fn digest(&self, group: GroupId) -> Result<Option<Digest>, Fault> {
-        self.store.digest(group, referred_payload)
+    /// What the replicas of this node have come to.
+    #[must_use]
+    pub fn digests(&self) -> &Digests {
+        &self.digests
     }
 
     /// Resolves when the cluster has removed this node, as far as its catalogue tells.

@@ -6,8 +6,10 @@
 //! - `nodes`: what the nodes do; how they come to rest, leave, and are replaced.
 //! - `keys`: where ordering keys are.
 //! - `regions`, `shards`: what is where, and what is lost with it; a region gets more shards.
+//! - `digests`: what the replicas on this node have come to.
 //! - `refusal`: why an operator is refused, as a gRPC status.
 
+mod digests;
 mod keys;
 mod nodes;
 mod refusal;
@@ -17,25 +19,32 @@ mod shards;
 use proto::admin::admin_server::{Admin, AdminServer};
 use proto::admin::{
     ActivateNodeRequest, AddShardsRequest, AddShardsResponse, DecommissionNodeRequest,
-    DrainNodeRequest, ListKeysRequest, ListKeysResponse, ListNodesRequest, ListNodesResponse,
-    ListRegionsRequest, ListRegionsResponse, ListShardsRequest, ListShardsResponse,
-    LocateKeyRequest, LocateKeyResponse, Node, ReplaceNodeRequest,
+    DigestReplicasRequest, DrainNodeRequest, ListKeysRequest, ListKeysResponse, ListNodesRequest,
+    ListNodesResponse, ListRegionsRequest, ListRegionsResponse, ListShardsRequest,
+    ListShardsResponse, LocateKeyRequest, LocateKeyResponse, Node, ReplaceNodeRequest,
 };
-use replica::{ControlClient, RegistryClient};
+use replica::{ControlClient, Digests, RegistryClient, Replicas};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-/// The service. Any node has it: what it reads and changes is the control group's.
+use digests::DigestStream;
+
+/// The service. Any node has it: what it reads and changes is the control group's, but for digests,
+/// which are the node's own.
 pub(crate) struct AdminService {
     control: ControlClient,
     registry: RegistryClient,
+    digests: Digests,
 }
 
 impl AdminService {
-    /// The service of a node with these handles to the control and the registry groups, to be
-    /// served.
-    pub(crate) fn routes(control: ControlClient, registry: RegistryClient) -> Routes {
-        Routes::new(AdminServer::new(AdminService { control, registry }))
+    /// The service of a node with these replicas, to be served.
+    pub(crate) fn routes(replicas: &Replicas) -> Routes {
+        Routes::new(AdminServer::new(AdminService {
+            control: replicas.control().clone(),
+            registry: replicas.registry().clone(),
+            digests: replicas.digests().clone(),
+        }))
     }
 }
 
@@ -101,6 +110,16 @@ impl Admin for AdminService {
     ) -> Result<Response<AddShardsResponse>, Status> {
         let added = shards::add(&self.control, request.into_inner()).await?;
         Ok(Response::new(added))
+    }
+
+    type DigestReplicasStream = DigestStream;
+
+    async fn digest_replicas(
+        &self,
+        request: Request<DigestReplicasRequest>,
+    ) -> Result<Response<DigestStream>, Status> {
+        let request = request.into_inner();
+        Ok(Response::new(digests::read(&self.digests, &request)))
     }
 
     async fn locate_key(

@@ -2,11 +2,12 @@
 
 use engine::Fault;
 use engine::control::{NodeState, Rejected};
+use model::GroupId;
 use replica::Unavailable;
 use thiserror::Error;
 use tonic::Status;
 
-/// Why an operator is refused. All but the last two are *refused*: nothing was done.
+/// Why an operator is refused. All but `Unavailable` and `Fault` are *refused*: nothing was done.
 #[derive(Debug, Error)]
 pub(super) enum Refusal {
     /// The request does not make sense.
@@ -58,6 +59,14 @@ pub(super) enum Refusal {
     /// The catalogue can't be read. *Unknown*.
     #[error("the catalogue can't be read: {0}")]
     Fault(#[from] Fault),
+    /// A replica on this node can't be read. *Refused*: nothing was to be done.
+    #[error("the replica of {group} can't be read: {fault}")]
+    Unreadable {
+        /// Whose.
+        group: GroupId,
+        /// Why.
+        fault: Fault,
+    },
 }
 
 impl From<Refusal> for Status {
@@ -71,7 +80,7 @@ impl From<Refusal> for Status {
             | Refusal::Harm(_)
             | Refusal::Rejected(_) => Status::failed_precondition(text),
             Refusal::Unavailable(_) => Status::unavailable(text),
-            Refusal::Fault(_) => Status::internal(text),
+            Refusal::Fault(_) | Refusal::Unreadable { .. } => Status::internal(text),
         }
     }
 }

@@ -38,10 +38,23 @@ pub(crate) struct Access {
 impl Access {
     /// A client of the service for operators.
     pub(crate) async fn client(&self, target: &Target) -> Result<AdminClient<Channel>, Failure> {
-        let endpoint = match &self.admin_endpoint {
-            Some(endpoint) => endpoint.clone(),
-            None => beside(&target.endpoint)?,
-        };
+        self.client_at(self.endpoint(target)?, target).await
+    }
+
+    /// Where that is.
+    pub(crate) fn endpoint(&self, target: &Target) -> Result<String, Failure> {
+        match &self.admin_endpoint {
+            Some(endpoint) => Ok(endpoint.clone()),
+            None => beside(&target.endpoint),
+        }
+    }
+
+    /// The same of a certain node, whose listener for operators is there.
+    pub(crate) async fn client_at(
+        &self,
+        endpoint: String,
+        target: &Target,
+    ) -> Result<AdminClient<Channel>, Failure> {
         let channel = match self.tls()? {
             Some(tls) => channel_of_stranger(&Network::sockets(), &endpoint, Some(tls)),
             None => {
@@ -71,7 +84,7 @@ impl Access {
 }
 
 /// The listener for operators of a node that has it where it is by default.
-fn beside(endpoint: &str) -> Result<String, Failure> {
+pub(crate) fn beside(endpoint: &str) -> Result<String, Failure> {
     let (host, port) = endpoint.rsplit_once(':').unwrap_or((endpoint, ""));
     let port = port.parse::<u16>().ok();
     match port.and_then(|port| port.checked_add(ADMIN_PORTS_ABOVE)) {

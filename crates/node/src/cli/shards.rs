@@ -1,4 +1,10 @@
 //! `orderly shards`.
+//!
+//! - `verify`: asks all nodes what their replicas have come to.
+//! - `compare`: whether those are alike.
+
+mod compare;
+mod verify;
 
 use std::time::Duration;
 
@@ -8,6 +14,9 @@ use proto::admin::{AddShardsRequest, ListShardsRequest, Shard, Survival};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tonic::transport::Channel;
+
+use compare::Compared;
+use verify::Verify;
 
 use super::access::Access;
 use super::output::{Progress, Show, print_one, print_rows};
@@ -35,6 +44,10 @@ enum Verb {
     },
     /// Gives a region more shards: keys that are new go to them too. Keys that are there stay.
     Add(Add),
+    /// Compares what the nodes have of each group, of the control and the registry groups too, and
+    /// fails where two differ. Each node reads all that it keeps, one group after another. Replicas
+    /// can be compared only after the same entry: for a cluster at rest.
+    Verify(Verify),
 }
 
 #[derive(Debug, Args)]
@@ -81,6 +94,14 @@ impl Shards {
             Verb::Add(add) => {
                 let shards = add.run(&mut client).await?;
                 print_rows(output, &shards);
+            }
+            Verb::Verify(verify) => {
+                let compared = verify.run(&self.access, target).await?;
+                print_rows(output, &compared);
+                if !compared.iter().all(Compared::is_alike) {
+                    let text = "not all replicas are known to be alike".to_owned();
+                    return Err(Failure::Check(text));
+                }
             }
         }
         Ok(())

@@ -54,7 +54,7 @@ impl Listeners {
         let tls = tls.filter(|_| !self.operators.address().ip().is_loopback());
         let operators = peer::serve_open(
             self.operators,
-            AdminService::routes(replicas.control().clone(), replicas.registry().clone()),
+            AdminService::routes(replicas),
             tls,
             closing(closed.clone()),
         );
