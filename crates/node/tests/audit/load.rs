@@ -4,8 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::pubsub::publisher_client::PublisherClient;
-use proto::pubsub::subscriber_client::SubscriberClient;
+use engine::control::SURVIVAL_LABEL;
 use proto::pubsub::{Subscription as Resource, Topic};
 use sim::history::{Subscription, What};
 use tokio::sync::watch;
@@ -17,6 +16,7 @@ use tonic::{Code, Status};
 use super::consumer::consume;
 use super::publisher::publish;
 use super::recorder::Recorder;
+use super::resources::{create_subscription, create_topic_as};
 use super::way::Way;
 
 /// Publishers, and keys of each.
@@ -25,8 +25,6 @@ const KEYS: usize = 5;
 /// How long anything of the load may take: after a crash the leases of exactly-once deliveries run
 /// out first, and other processes use the machine too.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// The longest wait for a resource to be created before it is asked for again.
-const CALL_MAX: Duration = Duration::from_secs(10);
 /// What comes again with others comes within this time.
 const CALM: Duration = Duration::from_secs(1);
 /// Events that are shown before one that breaks a promise.
@@ -54,8 +52,29 @@ pub(crate) struct Load {
 impl Load {
     /// Creates the topic and its subscriptions, and starts. Each publisher publishes at this pace.
     pub(crate) async fn start(endpoints: &[String], every: Duration) -> Self {
+        Load::start_with(endpoints, every, Names::new(""), None).await
+    }
+
+    /// The same with a topic of its own, whose messages are to survive the loss of a `zone` or of a
+    /// `region`.
+    pub(crate) async fn start_to_survive(
+        endpoints: &[String],
+        every: Duration,
+        goal: &str,
+    ) -> Self {
+        let names = Names::new(&format!("-{goal}"));
+        let label = (SURVIVAL_LABEL.to_owned(), goal.to_owned());
+        Load::start_with(endpoints, every, names, Some(label)).await
+    }
+
+    async fn start_with(
+        endpoints: &[String],
+        every: Duration,
+        names: Names,
+        label: Option<(String, String)>,
+    ) -> Self {
         let recorder = Arc::new(Recorder::new());
-        create(endpoints, &recorder).await;
+        names.create(endpoints, label, &recorder).await;
         let (stop_publishing, publishing) = watch::channel(false);
         let (stop_consuming, consuming) = watch::channel(false);
         let mut publishers = JoinSet::new();
@@ -64,18 +83,18 @@ impl Load {
             publishers.spawn(publish(
                 Arc::clone(&recorder),
                 Way::new(endpoints, publisher),
-                TOPIC.to_owned(),
+                names.topic.clone(),
                 keys.collect(),
                 every,
                 publishing.clone(),
             ));
         }
         let mut consumers = JoinSet::new();
-        for (name, subscription) in [AT_LEAST_ONCE, EXACTLY_ONCE] {
+        for (name, subscription) in names.subscriptions {
             consumers.spawn(consume(
                 Arc::clone(&recorder),
                 Way::new(endpoints, subscription.0 as usize),
-                name.to_owned(),
+                name,
                 subscription,
                 consuming.clone(),
             ));
@@ -134,38 +153,52 @@ impl Load {
     }
 }
 
-/// One topic with two ordered subscriptions, one of them exactly-once.
-async fn create(endpoints: &[String], recorder: &Recorder) {
-    let topic = Topic {
-        name: TOPIC.to_owned(),
-        ..Topic::default()
-    };
-    retried(endpoints, CALL_MAX, async |channel| {
-        let mut publisher = PublisherClient::new(channel);
-        publisher.create_topic(topic.clone()).await.map(drop)
-    })
-    .await;
-    for (name, subscription) in [AT_LEAST_ONCE, EXACTLY_ONCE] {
-        let exactly_once = subscription == EXACTLY_ONCE.1;
-        let resource = Resource {
-            name: name.to_owned(),
-            topic: TOPIC.to_owned(),
-            enable_message_ordering: true,
-            enable_exactly_once_delivery: exactly_once,
-            ..Resource::default()
+/// The topic of a load and its subscriptions.
+struct Names {
+    topic: String,
+    subscriptions: [(String, Subscription); 2],
+}
+
+impl Names {
+    /// Of the load that has this at the end of all its names.
+    fn new(end: &str) -> Self {
+        let named = |(name, subscription)| (format!("{name}{end}"), subscription);
+        Names {
+            topic: format!("{TOPIC}{end}"),
+            subscriptions: [AT_LEAST_ONCE, EXACTLY_ONCE].map(named),
+        }
+    }
+
+    /// Creates the topic with such labels, and two ordered subscriptions, one of them exactly-once.
+    async fn create(
+        &self,
+        endpoints: &[String],
+        labels: impl IntoIterator<Item = (String, String)>,
+        recorder: &Recorder,
+    ) {
+        let topic = Topic {
+            name: self.topic.clone(),
+            labels: labels.into_iter().collect(),
+            ..Topic::default()
         };
-        retried(endpoints, CALL_MAX, async |channel| {
-            let mut subscriber = SubscriberClient::new(channel);
-            let created = subscriber.create_subscription(resource.clone()).await;
-            created.map(drop)
-        })
-        .await;
-        recorder.event(What::Created {
-            subscription,
-            ordered: true,
-            exactly_once,
-            may_wait: false,
-        });
+        create_topic_as(endpoints, &topic).await;
+        for (name, subscription) in &self.subscriptions {
+            let exactly_once = *subscription == EXACTLY_ONCE.1;
+            let resource = Resource {
+                name: name.clone(),
+                topic: self.topic.clone(),
+                enable_message_ordering: true,
+                enable_exactly_once_delivery: exactly_once,
+                ..Resource::default()
+            };
+            create_subscription(endpoints, &resource).await;
+            recorder.event(What::Created {
+                subscription: *subscription,
+                ordered: true,
+                exactly_once,
+                may_wait: false,
+            });
+        }
     }
 }
 

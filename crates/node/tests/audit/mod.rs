@@ -5,4 +5,5 @@ mod consumer;
 pub(crate) mod load;
 mod publisher;
 pub(crate) mod recorder;
+pub(crate) mod resources;
 pub(crate) mod way;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::{StreamExt, stream};
 use prost::Message;
 use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
@@ -12,19 +13,17 @@ use proto::pubsub::{
     DeleteSubscriptionRequest, DeleteTopicRequest, GetSubscriptionRequest, PublishRequest,
     PubsubMessage, PullRequest, ReceivedMessage, Subscription, Topic,
 };
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::audit::way::to;
 use crate::cluster::Cluster;
+use crate::member::Member;
 
-/// How often, unless the environment says so.
-const ROUNDS: usize = 12;
-/// The variable that does: many rounds take long.
-const ROUNDS_VARIABLE: &str = "ORDERLY_CATALOGUE_ROUNDS";
-/// In one round of so many a region is paused.
-const PAUSED_EVERY: usize = 6;
+/// Between two regions and back.
+const ROUND_TRIP_MS: u32 = 150;
 /// Longer than an election, shorter than a catalogue lease.
 const PAUSE: Duration = Duration::from_secs(3);
 /// A round between regions that are far apart takes about forty round trips, and an election as
@@ -179,7 +178,7 @@ fn done(answer: Result<(), Status>, before: Code) {
     }
 }
 
-/// One round through three regions; `third` may be paused meanwhile.
+/// One round through three regions, of which one may be paused meanwhile.
 async fn round(number: usize, [first, second, third]: [&Client; 3]) {
     let topic = format!("projects/everywhere/topics/topic-{number}");
     let subscription = format!("projects/everywhere/subscriptions/subscription-{number}");
@@ -212,26 +211,64 @@ fn assert_not_found<T: std::fmt::Debug>(number: usize, region: usize, answer: Re
     );
 }
 
+/// How often it is done.
+struct Play {
+    rounds: usize,
+    /// Rounds that go on at the same time.
+    at_once: usize,
+    /// After so many rounds a region is paused, the next one each time.
+    paused_every: usize,
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_through_one_region_is_there_in_all() {
-    let rounds = std::env::var(ROUNDS_VARIABLE);
-    let rounds = rounds.map_or(ROUNDS, |text| text.parse().expect("a number of rounds"));
-    let mut cluster = Cluster::of_regions().await;
+    play(Play {
+        rounds: 12,
+        at_once: 4,
+        paused_every: 4,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes long: cargo test -p orderly-node --test faults two_thousand -- --ignored"]
+async fn two_thousand_changes_through_one_region_are_there_in_all() {
+    play(Play {
+        rounds: 2_000,
+        at_once: 25,
+        paused_every: 100,
+    })
+    .await;
+}
+
+async fn play(play: Play) {
+    let mut cluster = Cluster::of_regions_apart(ROUND_TRIP_MS).await;
     let endpoints = cluster.endpoints();
     let clients: Vec<Client> = endpoints.iter().map(|it| Client::new(it)).collect();
-    for number in 0..rounds {
-        let at = |place: usize| (number + place) % clients.len();
-        let regions = [0, 1, 2].map(|place| &clients[at(place)]);
-        let paused = &cluster.members()[at(2)];
-        let pause = async {
-            if number % PAUSED_EVERY == PAUSED_EVERY - 1 {
-                paused.pause();
-                // sleep: the length of the pause is what is tested
-                sleep(PAUSE).await;
-                paused.resume();
-            }
-        };
-        tokio::join!(pause, round(number, regions));
+    let (done, seen) = watch::channel(0);
+    let rounds = stream::iter(0..play.rounds).for_each_concurrent(play.at_once, |number| {
+        let regions = [0, 1, 2].map(|place| &clients[(number + place) % clients.len()]);
+        let done = &done;
+        async move {
+            round(number, regions).await;
+            done.send_modify(|done| *done += 1);
+        }
+    });
+    let due = (1..).map(|pause| pause * play.paused_every);
+    let due: Vec<usize> = due.take_while(|due| *due < play.rounds).collect();
+    tokio::join!(rounds, pause(cluster.members(), &due, seen));
+    cluster.replicas_are_alike().await;
+}
+
+/// Pauses one node after another, each when so many rounds are done.
+async fn pause(members: &[Member], due: &[usize], mut done: watch::Receiver<usize>) {
+    for (due, member) in due.iter().zip(members.iter().cycle()) {
+        let reached = done.wait_for(|done| done >= due).await;
+        drop(reached.expect("the rounds go on"));
+        member.pause();
+        // sleep: the length of the pause is what is tested
+        sleep(PAUSE).await;
+        member.resume();
     }
 }
 

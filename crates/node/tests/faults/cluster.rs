@@ -7,6 +7,7 @@ use futures::future::join_all;
 use tempfile::TempDir;
 use tokio::time::{Instant, interval};
 
+use crate::audit::load::Load;
 use crate::audit::way::answers_well;
 use crate::member::{Member, Place};
 
@@ -49,6 +50,15 @@ impl Cluster {
         Cluster::start(&REGIONS, |_, _| {}, round_trip_ms).await
     }
 
+    /// Three regions, the first of which has three zones, and two nodes in its first zone: these are
+    /// the first two.
+    pub(crate) async fn of_zones() -> Self {
+        let regions = [0, 0, 0, 0, 1, 2].map(|region| REGIONS[region]);
+        let zones = ["a", "a", "b", "c", "a", "a"];
+        let stand = |number: usize, place: &mut Place| zones[number].clone_into(&mut place.zone);
+        Cluster::start(&regions, stand, wan_round_trip_ms()).await
+    }
+
     /// One region of so many nodes, ready.
     pub(crate) async fn of_one_region(nodes: usize) -> Self {
         Cluster::start(&vec![REGIONS[0]; nodes], |_, _| {}, 0).await
@@ -60,12 +70,13 @@ impl Cluster {
         change: impl Fn(usize, &mut Place),
         round_trip_ms: u32,
     ) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let member = |(number, region): (usize, &&str)| {
             let name = format!("{region}-{number}");
             let mut place = Place {
                 folder: folder.path().join(&name),
+                zone: name.clone(),
                 name,
                 region: (*region).to_owned(),
                 host: host(number),
@@ -120,6 +131,26 @@ impl Cluster {
             assert!(Instant::now() < give_up, "not ready in time: {late:?}");
         }
     }
+
+    /// Waits until all that the load has published is delivered, and judges; then compares what the
+    /// nodes have of each group.
+    pub(crate) async fn ends_well(&self, load: Load) {
+        load.ends_well().await;
+        self.replicas_are_alike().await;
+    }
+
+    /// Waits until the replicas of each group were found at the same entry. They must be alike.
+    pub(crate) async fn replicas_are_alike(&self) {
+        let asked = self.members.iter().find(|member| member.runs());
+        let asked = asked.expect("a node runs");
+        let verified = asked.operate(&["shards", "verify"]).await;
+        verified.unwrap_or_else(|why| panic!("the nodes do not have the same: {why}"));
+    }
+}
+
+/// Waits until no other cluster of these tests runs, and holds it so.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn wan_round_trip_ms() -> u32 {

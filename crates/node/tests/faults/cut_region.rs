@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use proto::pubsub::publisher_client::PublisherClient;
-use proto::pubsub::{PublishRequest, PubsubMessage, Topic};
+use proto::pubsub::{PublishRequest, PubsubMessage};
 use tokio::time::{Instant, interval, timeout};
 use tonic::{Code, Request, Status};
 
-use crate::audit::load::{Load, TOPIC_ALONE, retried};
+use crate::audit::load::{Load, TOPIC_ALONE};
+use crate::audit::resources::create_topic;
 use crate::audit::way::to;
 use crate::cluster::Cluster;
 use crate::{ACKS, PACE, regions};
@@ -48,15 +49,7 @@ async fn cut_off(ways: &[(usize, usize)]) {
     })
     .await;
     let endpoints = cluster.endpoints();
-    retried(&endpoints, CALL_MAX, async |channel| {
-        let topic = Topic {
-            name: TOPIC_ALONE.to_owned(),
-            ..Topic::default()
-        };
-        let mut publisher = PublisherClient::new(channel);
-        publisher.create_topic(topic).await.map(drop)
-    })
-    .await;
+    create_topic(&endpoints, TOPIC_ALONE).await;
     let load = Load::start(&endpoints, PACE).await;
     load.goes_on(ACKS).await;
 
@@ -67,7 +60,7 @@ async fn cut_off(ways: &[(usize, usize)]) {
 
     cluster.ready().await;
     load.goes_on(ACKS).await;
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }
 
 /// Clients inside are answered before their deadlines, and soon told that the node can't serve.

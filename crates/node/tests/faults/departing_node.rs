@@ -41,5 +41,5 @@ async fn a_node_leaves_when_others_have_what_it_had() {
         refused.contains("start a node in region \"north\""),
         "{refused}"
     );
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }

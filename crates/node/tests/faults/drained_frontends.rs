@@ -12,7 +12,7 @@ use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{
     AcknowledgeRequest, PublishRequest, PubsubMessage, ReceivedMessage, StreamingPullRequest,
-    Subscription, Topic,
+    Subscription,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -21,7 +21,8 @@ use tokio_stream::StreamExt;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-use crate::audit::load::{retried, until};
+use crate::audit::load::until;
+use crate::audit::resources::{create_subscription, create_topic};
 use crate::audit::way::Way;
 use crate::cluster::Cluster;
 
@@ -85,6 +86,7 @@ async fn no_key_waits_for_the_lease_of_a_stream_that_was_drained() {
         let (slowest, key) = notes.slowest(&restarts, in_restart);
         assert!(slowest < within, "{key} waited for {slowest:?}");
     }
+    cluster.replicas_are_alike().await;
 }
 
 /// What the clients did and saw.
@@ -162,10 +164,7 @@ impl Notes {
 }
 
 async fn create(endpoints: &[String]) {
-    let topic = Topic {
-        name: TOPIC.to_owned(),
-        ..Topic::default()
-    };
+    create_topic(endpoints, TOPIC).await;
     let subscription = Subscription {
         name: SUBSCRIPTION.to_owned(),
         topic: TOPIC.to_owned(),
@@ -173,17 +172,7 @@ async fn create(endpoints: &[String]) {
         enable_exactly_once_delivery: true,
         ..Subscription::default()
     };
-    retried(endpoints, CALL_MAX, async |channel: Channel| {
-        let mut publisher = PublisherClient::new(channel);
-        publisher.create_topic(topic.clone()).await.map(drop)
-    })
-    .await;
-    retried(endpoints, CALL_MAX, async |channel| {
-        let mut subscriber = SubscriberClient::new(channel);
-        let created = subscriber.create_subscription(subscription.clone()).await;
-        created.map(drop)
-    })
-    .await;
+    create_subscription(endpoints, &subscription).await;
 }
 
 /// Publishes to each key in turn, each message until it is answered: one that was stored twice is

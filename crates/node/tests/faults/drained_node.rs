@@ -36,7 +36,7 @@ async fn a_drained_node_leads_nothing_and_votes_on() {
         assert_eq!(node.expect("the node can be taken back")["state"], "active");
         cluster.ready().await;
     }
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }
 
 /// How a pull ends that must be refused.

@@ -10,10 +10,10 @@ use std::time::Duration;
 use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::{PublishRequest, PubsubMessage};
 use tokio::time::{Instant, interval};
-use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-use crate::audit::load::{Load, TOPIC_ALONE, retried};
+use crate::audit::load::{Load, TOPIC_ALONE};
+use crate::audit::resources::create_topic;
 use crate::audit::way::to;
 use crate::cluster::Cluster;
 use crate::disk::Disk;
@@ -65,22 +65,12 @@ async fn others_go_on_where_one_disk_is_full_and_room_is_enough_where_all_were()
     }
     until_answered(&endpoints, Ok(())).await;
     load.goes_on(ACKS).await;
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }
 
 /// Publishes through each node until it gives this answer.
 async fn until_answered(endpoints: &[String], wanted: Result<(), Code>) {
-    retried(endpoints, CALL_MAX, async |channel: Channel| {
-        let topic = proto::pubsub::Topic {
-            name: TOPIC_ALONE.to_owned(),
-            ..Default::default()
-        };
-        PublisherClient::new(channel)
-            .create_topic(topic)
-            .await
-            .map(drop)
-    })
-    .await;
+    create_topic(endpoints, TOPIC_ALONE).await;
     for endpoint in endpoints {
         let give_up = Instant::now() + SEEN_IN;
         let mut look = interval(Duration::from_millis(100));

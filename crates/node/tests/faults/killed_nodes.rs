@@ -15,5 +15,5 @@ async fn each_node_may_be_killed_and_come_back() {
         cluster.members()[number].start();
         cluster.ready().await;
     }
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }

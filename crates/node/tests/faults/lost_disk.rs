@@ -49,7 +49,7 @@ async fn a_node_with_an_empty_disk_takes_the_place_of_the_one_that_lost_it() {
     load.goes_on(ACKS).await;
     cluster.members()[1].start();
     cluster.ready().await;
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,5 +79,5 @@ async fn a_node_that_is_silent_for_too_long_gives_its_votes_to_others() {
     asked
         .sees("it has its share again", votes(|count| count > 0))
         .await;
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }

@@ -20,6 +20,7 @@ mod drained_node;
 mod full_disks;
 mod killed_nodes;
 mod lost_disk;
+mod lost_zone;
 mod many_topics;
 mod new_addresses;
 mod paused_nodes;

@@ -8,13 +8,14 @@ use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{
     AcknowledgeRequest, GetSubscriptionRequest, GetTopicRequest, ListSubscriptionsRequest,
-    ListTopicsRequest, PublishRequest, PubsubMessage, PullRequest, Subscription, Topic,
+    ListTopicsRequest, PublishRequest, PubsubMessage, PullRequest, Subscription,
 };
 use tokio::time::timeout;
 use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::audit::load::retried;
+use crate::audit::resources::{create_subscription, create_topic};
 use crate::cluster::Cluster;
 
 const PROJECT: &str = "projects/orderly";
@@ -50,33 +51,19 @@ async fn no_resource_and_no_backlog_is_lost_where_nodes_die() {
             "topic {number}: {received:?}"
         );
     }
+    cluster.replicas_are_alike().await;
 }
 
 /// A topic, its subscription, and one message that waits for it.
 async fn create(endpoints: &[String], number: usize) {
-    let topic = Topic {
-        name: topic(number),
-        ..Topic::default()
-    };
-    retried(endpoints, CALL_MAX, async |channel| {
-        let mut publisher = PublisherClient::new(channel);
-        publisher.create_topic(topic.clone()).await.map(drop)
-    })
-    .await;
+    create_topic(endpoints, &topic(number)).await;
     let resource = Subscription {
         name: subscription(number),
-        topic: topic.name.clone(),
+        topic: topic(number),
         enable_message_ordering: true,
         ..Subscription::default()
     };
-    retried(endpoints, CALL_MAX, async |channel| {
-        let mut subscriber = SubscriberClient::new(channel);
-        subscriber
-            .create_subscription(resource.clone())
-            .await
-            .map(drop)
-    })
-    .await;
+    create_subscription(endpoints, &resource).await;
     let message = PubsubMessage {
         data: text(number).into(),
         ordering_key: format!("key-{number}"),
@@ -84,7 +71,7 @@ async fn create(endpoints: &[String], number: usize) {
     };
     retried(endpoints, CALL_MAX, async |channel| {
         let request = PublishRequest {
-            topic: topic.name.clone(),
+            topic: topic(number),
             messages: proto::wire::encode_all(std::slice::from_ref(&message)),
         };
         PublisherClient::new(channel)

@@ -11,6 +11,8 @@ use crate::process::Process;
 /// The port of clients, and of other nodes. Each node has an address of its own.
 pub(crate) const PORT: u16 = 8085;
 pub(crate) const PEER_PORT: u16 = 9085;
+/// The port of operators.
+const ADMIN_PORT: u16 = 10_085;
 /// Seconds after which a silent node is replaced, where there is another: the least that there may
 /// be.
 const REPLACE_AFTER_S: u32 = 10;
@@ -22,6 +24,7 @@ const LOG: &str = "warn,openraft=off";
 pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) region: String,
+    pub(crate) zone: String,
     /// Its address.
     pub(crate) host: String,
     /// Where its configuration and its data are.
@@ -73,6 +76,7 @@ impl Member {
         let Place {
             name,
             region,
+            zone,
             host,
             folder,
             ..
@@ -82,11 +86,12 @@ impl Member {
         let text = format!(
             "node = \"{name}\"\n\
              region = \"{region}\"\n\
-             zone = \"{name}\"\n\
+             zone = \"{zone}\"\n\
              data_dir = {data_dir:?}\n\
              listen = \"{listen}\"\n\
              peer_listen = \"{host}:{PEER_PORT}\"\n\
              peer_advertise = \"{told}\"\n\
+             admin_listen = \"{host}:{ADMIN_PORT}\"\n\
              insecure = true\n\
              join = {join:?}\n\
              replace_after_s = {REPLACE_AFTER_S}\n\

@@ -58,7 +58,7 @@ async fn nodes_find_each_other_by_name_where_addresses_have_changed() {
     let served = timeout(SERVES_IN, load.goes_on(ACKS)).await;
     served.expect("the cluster serves at its new addresses");
     cluster.ready().await;
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }
 
 /// What the nodes' names mean.

@@ -15,7 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 impl Member {
-    /// Runs a command against this node: what it prints as JSON, or what it complains of.
+    /// Runs a command against this node: what it prints as JSON, or what it complains of, with what
+    /// it prints all the same.
     pub(crate) async fn operate(&self, arguments: &[&str]) -> Result<Value, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_orderly"));
         command
@@ -30,7 +31,10 @@ impl Member {
         } = ended.expect("waiting does not panic").expect("it runs");
         match status.success() {
             true => Ok(serde_json::from_slice(&stdout).expect("it prints JSON")),
-            false => Err(String::from_utf8_lossy(&stderr).into_owned()),
+            false => {
+                let said = [stderr, stdout].map(|said| String::from_utf8_lossy(&said).into_owned());
+                Err(said.concat())
+            }
         }
     }
 

@@ -25,5 +25,5 @@ async fn each_node_may_be_paused_and_go_on() {
         cluster.members()[number].resume();
         cluster.ready().await;
     }
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }

@@ -22,5 +22,5 @@ async fn a_cluster_that_was_killed_starts_with_all_that_was_answered() {
         cluster.ready().await;
         load.event(What::Up);
     }
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }

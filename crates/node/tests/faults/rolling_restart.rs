@@ -15,5 +15,5 @@ async fn nodes_are_restarted_one_after_another() {
         cluster.members()[number].start();
         cluster.ready().await;
     }
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }

@@ -8,14 +8,14 @@ use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{
     AcknowledgeRequest, PublishRequest, PubsubMessage, ReceivedMessage, StreamingPullRequest,
-    StreamingPullResponse, Subscription, Topic,
+    StreamingPullResponse, Subscription,
 };
 use tokio::time::{Instant, interval, timeout};
 use tokio_stream::StreamExt;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-use crate::audit::load::retried;
+use crate::audit::resources::{create_subscription, create_topic};
 use crate::audit::way::Way;
 use crate::cluster::Cluster;
 
@@ -32,7 +32,6 @@ const SOON: Duration = Duration::from_secs(20);
 const ACK_DEADLINE_SECONDS: i32 = 300;
 /// Between two attempts.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-const CALL_MAX: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_consumer_that_stalls_slows_no_key_that_it_does_not_hold() {
@@ -66,6 +65,7 @@ async fn a_consumer_that_stalls_slows_no_key_that_it_does_not_hold() {
             received = joins.next() => joins.acknowledge(&seen.take(received)).await,
         }
     }
+    cluster.replicas_are_alike().await;
 }
 
 /// A message as it was received.
@@ -157,10 +157,7 @@ impl Received {
 }
 
 async fn create(endpoints: &[String]) {
-    let topic = Topic {
-        name: TOPIC.to_owned(),
-        ..Topic::default()
-    };
+    create_topic(endpoints, TOPIC).await;
     let subscription = Subscription {
         name: SUBSCRIPTION.to_owned(),
         topic: TOPIC.to_owned(),
@@ -169,17 +166,7 @@ async fn create(endpoints: &[String]) {
         enable_exactly_once_delivery: true,
         ..Subscription::default()
     };
-    retried(endpoints, CALL_MAX, async |channel: Channel| {
-        let mut publisher = PublisherClient::new(channel);
-        publisher.create_topic(topic.clone()).await.map(drop)
-    })
-    .await;
-    retried(endpoints, CALL_MAX, async |channel| {
-        let mut subscriber = SubscriberClient::new(channel);
-        let created = subscriber.create_subscription(subscription.clone()).await;
-        created.map(drop)
-    })
-    .await;
+    create_subscription(endpoints, &subscription).await;
 }
 
 /// Publishes these numbers to each key of a kind, each kind of key through another region.

@@ -38,5 +38,5 @@ async fn what_was_answered_survives_a_swap_of_majorities() {
         cluster.members()[last].resume();
         cluster.ready().await;
     }
-    load.ends_well().await;
+    cluster.ends_well(load).await;
 }
