@@ -31,6 +31,9 @@ pub(super) struct Endpoints {
 
 struct Node {
     endpoint: String,
+    /// A connection for many short calls, made when it is needed and again when it is lost; `None`
+    /// where the endpoint is no address.
+    shared: Option<Channel>,
     is_ready: AtomicBool,
 }
 
@@ -43,7 +46,8 @@ pub(super) struct Connection {
 impl Endpoints {
     /// Watches these endpoints.
     pub(super) fn new(endpoints: Vec<String>) -> Self {
-        let node = |endpoint| Node {
+        let node = |endpoint: String| Node {
+            shared: at(&endpoint).map(|endpoint| endpoint.connect_lazy()),
             endpoint,
             is_ready: AtomicBool::new(false),
         };
@@ -66,17 +70,32 @@ impl Endpoints {
     /// until there is one.
     pub(super) async fn connect(&self, preferred: usize) -> Connection {
         loop {
-            for place in 0..self.nodes.len() {
-                let number = (preferred + place) % self.nodes.len();
-                let node = &self.nodes[number];
-                if node.is_ready.load(Ordering::Relaxed)
-                    && let Some(channel) = dial(&node.endpoint).await
-                {
+            for number in self.ready(preferred) {
+                if let Some(channel) = dial(&self.nodes[number].endpoint).await {
                     return Connection { channel, number };
                 }
             }
             sleep(LOOK_AGAIN_AFTER).await;
         }
+    }
+
+    /// The connection that all callers share to the first node that is ready, beginning with the
+    /// `preferred` one. Waits until there is one.
+    pub(super) async fn shared(&self, preferred: usize) -> Channel {
+        loop {
+            let mut ready = self.ready(preferred);
+            if let Some(channel) = ready.find_map(|number| self.nodes[number].shared.clone()) {
+                return channel;
+            }
+            sleep(LOOK_AGAIN_AFTER).await;
+        }
+    }
+
+    /// The numbers of the nodes that are ready, beginning with the `preferred` one.
+    fn ready(&self, preferred: usize) -> impl Iterator<Item = usize> {
+        let count = self.nodes.len();
+        let in_order = (0..count).map(move |place| (preferred + place) % count);
+        in_order.filter(|number| self.nodes[*number].is_ready.load(Ordering::Relaxed))
     }
 
     /// Whether the node of a connection said when it was last asked that it takes calls.
@@ -96,6 +115,11 @@ async fn watch(nodes: Arc<[Node]>, number: usize) {
 }
 
 async fn dial(endpoint: &str) -> Option<Channel> {
+    at(endpoint)?.connect().await.ok()
+}
+
+/// `None` where that is no address.
+fn at(endpoint: &str) -> Option<Endpoint> {
     let endpoint = Endpoint::from_shared(format!("http://{endpoint}")).ok()?;
     let endpoint = endpoint
         .connect_timeout(CONNECT_MAX)
@@ -103,5 +127,5 @@ async fn dial(endpoint: &str) -> Option<Channel> {
         .http2_keep_alive_interval(KEEPALIVE_EVERY)
         .keep_alive_timeout(KEEPALIVE_WAIT)
         .keep_alive_while_idle(true);
-    endpoint.connect().await.ok()
+    Some(endpoint)
 }

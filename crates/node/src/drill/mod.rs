@@ -3,10 +3,12 @@
 //! - [`event`]: what happens to the cluster.
 //! - [`endpoints`]: how a client finds a node that is ready, as users' clients do.
 //! - [`workload`]: publishers and consumers of the audit.
+//! - [`acks`]: what they acknowledge, until it is known whether it counts.
 //! - [`ledger`]: everything that they did and saw.
 //! - [`verdict`]: what the ledger says about the promises.
 //! - [`rounds`]: what the verdicts of a repeated drill say together.
 
+mod acks;
 mod endpoints;
 mod event;
 mod ledger;

@@ -27,6 +27,11 @@ impl Rounds {
         self.0.iter().map(of).sum()
     }
 
+    fn slowest_publish(&self) -> Duration {
+        let slowest = self.0.iter().map(|round| round.slowest_publish);
+        slowest.max().unwrap_or_default()
+    }
+
     /// `None` if the service did not come back in one of the rounds.
     fn spread(&self, of: impl Fn(&Verdict) -> Option<Duration>) -> Option<Spread> {
         let mut times: Vec<Duration> = self.0.iter().map(of).collect::<Option<_>>()?;
@@ -57,6 +62,8 @@ impl Show for Rounds {
         "EXACTLY_ONCE_VIOLATIONS",
         "STORED_TWICE",
         "DUPLICATES",
+        "FAILED",
+        "SLOWEST_PUBLISH",
         "RTO_PUBLISH",
         "RTO_DELIVERY",
         "RTO_EXACTLY_ONCE",
@@ -73,6 +80,8 @@ impl Show for Rounds {
             self.sum(|round| round.exactly_once_violations).to_string(),
             self.sum(|round| round.stored_twice).to_string(),
             self.sum(|round| round.duplicates).to_string(),
+            self.sum(|round| round.failed).to_string(),
+            format!("{} ms", self.slowest_publish().as_millis()),
             spread_cell(self.spread(|round| round.rto_publish)),
             spread_cell(self.spread(|round| round.rto_at_least_once)),
             spread_cell(self.spread(|round| round.rto_exactly_once)),
@@ -91,6 +100,8 @@ impl Show for Rounds {
             "exactly_once_violations": self.sum(|round| round.exactly_once_violations),
             "stored_twice": self.sum(|round| round.stored_twice),
             "duplicates": self.sum(|round| round.duplicates),
+            "failed_publishes": self.sum(|round| round.failed),
+            "slowest_publish_ms": self.slowest_publish().as_millis(),
             "rto_publish_ms": spread_json(self.spread(|round| round.rto_publish)),
             "rto_delivery_ms": spread_json(self.spread(Verdict::rto_delivery)),
             "rto_delivery_at_least_once_ms": spread_json(self.spread(|round| round.rto_at_least_once)),
@@ -152,6 +163,7 @@ mod tests {
         let json = rounds.json();
         assert_eq!(json["rto_publish_ms"]["median"], 16);
         assert_eq!(json["rto_publish_ms"]["max"], 30);
+        assert_eq!(json["rto_publish_ms"]["p99"], 30);
         assert_eq!(json["duplicates"], 30);
         assert_eq!(json["verdict"], "pass");
     }

@@ -1,15 +1,14 @@
 //! The publishers and consumers of an audit. They do what careful users do: one publish of a key at
 //! a time, the same again after an answer that says nothing, and another node when theirs is gone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{
-    AcknowledgeRequest, DeleteSubscriptionRequest, DeleteTopicRequest, PublishRequest,
-    StreamingPullRequest, Subscription, Topic,
+    DeleteSubscriptionRequest, DeleteTopicRequest, PublishRequest, StreamingPullRequest,
+    Subscription, Topic,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,13 +17,14 @@ use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 use super::Common;
+use super::acks::{Acknowledging, Acks};
 use super::endpoints::{Connection, Endpoints};
 use super::ledger::{Audited, Ledger};
 use super::message::{Delivery, Token};
 use crate::cli::session::{is_passing, requests};
 use crate::cli::{Failure, Target};
 
-/// The deadline of one publish or ack. A client gives up after it, and asks another node.
+/// The deadline of one publish. A client gives up after it, and asks another node.
 const CALL_MAX: Duration = Duration::from_secs(2);
 /// The wait before a call that failed is made again.
 const RETRY: Duration = Duration::from_millis(20);
@@ -138,9 +138,21 @@ impl Workload {
         }
         let mut consumers = JoinSet::new();
         for (audited, name) in &self.subscriptions {
+            let acknowledging = Acknowledging {
+                endpoints: self.shared.endpoints.clone(),
+                ledger: Arc::clone(&self.shared.ledger),
+                audited: *audited,
+                subscription: name.clone(),
+            };
+            let acks = Acks::start(acknowledging, self.keys, &mut consumers);
             for preferred in 0..self.shared.endpoints.len() {
-                let shared = Arc::clone(&self.shared);
-                consumers.spawn(consume(shared, *audited, name.clone(), preferred));
+                let consumer = Consumer {
+                    shared: Arc::clone(&self.shared),
+                    audited: *audited,
+                    subscription: name.clone(),
+                    acks: acks.clone(),
+                };
+                consumers.spawn(consumer.work(preferred));
             }
         }
         Running {
@@ -260,97 +272,50 @@ async fn attempt_publish(connection: &Connection, topic: &str, token: Token) -> 
     Ok(())
 }
 
-/// Keeps one stream of a subscription open, wherever there is a node for it.
-async fn consume(shared: Arc<Shared>, audited: Audited, subscription: String, preferred: usize) {
-    loop {
-        let channel = shared.endpoints.connect(preferred).await.channel;
-        // How a stream ends does not matter: the next one shows what became of its messages.
-        let _ = stream(&shared, audited, &subscription, channel).await;
-        sleep(RETRY).await;
-    }
-}
-
-async fn stream(
-    shared: &Arc<Shared>,
-    audited: Audited,
-    subscription: &str,
-    channel: Channel,
-) -> Result<(), Status> {
-    let mut client = SubscriberClient::new(channel);
-    let first = StreamingPullRequest {
-        subscription: subscription.to_owned(),
-        stream_ack_deadline_seconds: ACK_DEADLINE_SECONDS,
-        max_outstanding_messages: OUTSTANDING,
-        ..StreamingPullRequest::default()
-    };
-    let responses = client.streaming_pull(requests(first)).await?;
-    let mut responses = responses.into_inner();
-    let number = shared.ledger.stream();
-    let mut acks = JoinSet::new();
-    while let Some(response) = responses.message().await? {
-        let deliveries: Vec<Delivery> = response
-            .received_messages
-            .into_iter()
-            .filter_map(Delivery::read)
-            .collect();
-        for delivery in &deliveries {
-            shared.ledger.delivered(audited, number, delivery);
-        }
-        // A stream is read on while acks are under way: what waits unread would count as delivered
-        // only when it is read, perhaps long after its lease was over.
-        for deliveries in by_key(deliveries) {
-            let (shared, client) = (Arc::clone(shared), client.clone());
-            let name = subscription.to_owned();
-            acks.spawn(acknowledge(shared, audited, name, client, deliveries));
-        }
-        while acks.try_join_next().is_some() {}
-    }
-    while acks.join_next().await.is_some() {}
-    Ok(())
-}
-
-/// The deliveries of each key: only their acks depend on each other.
-fn by_key(deliveries: Vec<Delivery>) -> impl Iterator<Item = Vec<Delivery>> {
-    let mut keys: BTreeMap<u32, Vec<Delivery>> = BTreeMap::new();
-    for delivery in deliveries {
-        keys.entry(delivery.token.key).or_default().push(delivery);
-    }
-    keys.into_values()
-}
-
-/// Acknowledges deliveries of one key, and again where that failed: the ack of an earlier one may be
-/// on its way still. What is not acknowledged in the end comes again.
-async fn acknowledge(
+/// A consumer of one subscription.
+struct Consumer {
     shared: Arc<Shared>,
     audited: Audited,
     subscription: String,
-    mut client: SubscriberClient<Channel>,
-    deliveries: Vec<Delivery>,
-) {
-    let request = AcknowledgeRequest {
-        subscription,
-        ack_ids: deliveries
-            .iter()
-            .map(|delivery| delivery.ack_id.clone())
-            .collect(),
-    };
-    let give_up = Instant::now() + CALL_MAX;
-    while Instant::now() < give_up {
-        match timeout(CALL_MAX, client.acknowledge(request.clone())).await {
-            Ok(Ok(_)) => {
-                if audited == Audited::ExactlyOnce {
-                    for delivery in &deliveries {
-                        shared.ledger.acked(delivery.message_id);
-                    }
-                }
-                return;
+    acks: Acks,
+}
+
+impl Consumer {
+    /// Keeps one stream open, wherever there is a node for it.
+    async fn work(self, preferred: usize) {
+        loop {
+            let channel = self.shared.endpoints.connect(preferred).await.channel;
+            // How a stream ends does not matter: the next one shows what became of its messages.
+            let _ = self.stream(channel).await;
+            sleep(RETRY).await;
+        }
+    }
+
+    /// A stream is read on while acks are under way, and may end before they are answered: ids are
+    /// good through any node.
+    async fn stream(&self, channel: Channel) -> Result<(), Status> {
+        let mut client = SubscriberClient::new(channel);
+        let first = StreamingPullRequest {
+            subscription: self.subscription.clone(),
+            stream_ack_deadline_seconds: ACK_DEADLINE_SECONDS,
+            max_outstanding_messages: OUTSTANDING,
+            ..StreamingPullRequest::default()
+        };
+        let responses = client.streaming_pull(requests(first)).await?;
+        let mut responses = responses.into_inner();
+        let number = self.shared.ledger.stream();
+        while let Some(response) = responses.message().await? {
+            let received = response.received_messages.into_iter();
+            let deliveries: Vec<Delivery> = received.filter_map(Delivery::read).collect();
+            // All at the time at which they have come, before any has to wait for its ack.
+            for delivery in &deliveries {
+                let ledger = &self.shared.ledger;
+                ledger.delivered(self.audited, number, delivery);
             }
-            // Ids are good through any node.
-            _ => {
-                sleep(RETRY).await;
-                let connection = shared.endpoints.connect(0).await;
-                client = SubscriberClient::new(connection.channel);
+            for delivery in deliveries {
+                self.acks.add(delivery).await;
             }
         }
+        Ok(())
     }
 }
