@@ -23,6 +23,8 @@ pub(crate) enum Which {
     Region(String),
     /// One.
     Node(String),
+    /// All.
+    All,
 }
 
 impl Which {
@@ -30,6 +32,7 @@ impl Which {
         match self {
             Which::Region(region) => node.region == region,
             Which::Node(name) => node.name == *name,
+            Which::All => true,
         }
     }
 }
@@ -110,6 +113,19 @@ impl Cluster {
     /// Asks these nodes to end, and waits until they have.
     pub(crate) async fn drain(&mut self, which: &Which) {
         join_all(self.chosen(which).map(Process::stop)).await;
+    }
+
+    /// Asks each node in turn to end, starts it again, and waits until all are ready.
+    ///
+    /// # Errors
+    /// [`Failure`] when a node does not start, or stops by itself.
+    pub(crate) async fn restart_each(&mut self) -> Result<(), Failure> {
+        for number in 0..self.processes.len() {
+            self.processes[number].stop().await;
+            self.start_missing()?;
+            self.wait_until_ready().await?;
+        }
+        Ok(())
     }
 
     fn chosen(&mut self, which: &Which) -> impl Iterator<Item = &mut Process> {

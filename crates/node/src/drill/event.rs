@@ -10,12 +10,14 @@ use crate::demo::cluster::{Cluster, Which};
 use crate::demo::plan::Plan;
 
 /// What happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// The nodes are gone at once.
-    Loss,
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// Nodes are gone at once.
+    Loss(Whom),
     /// They are asked to end, as by SIGTERM, and do so in good order.
-    Drain,
+    Drain(Whom),
+    /// All are asked to, one after another; each is started again before the next one ends.
+    RollingRestart,
 }
 
 /// To whom, without a name or with one.
@@ -23,13 +25,6 @@ pub(super) enum What {
 pub(super) enum Whom {
     Region(Option<String>),
     Node(Option<String>),
-}
-
-/// What happens, to whom.
-#[derive(Clone, Debug)]
-pub(super) struct Event {
-    pub(super) what: What,
-    pub(super) whom: Whom,
 }
 
 /// Where the drill plays.
@@ -51,30 +46,48 @@ enum Place {
 
 impl Event {
     fn name(&self) -> &'static str {
-        match (self.what, &self.whom) {
-            (What::Loss, Whom::Region(_)) => "region-loss",
-            (What::Loss, Whom::Node(_)) => "node-loss",
-            (What::Drain, Whom::Region(_)) => "region-drain",
-            (What::Drain, Whom::Node(_)) => "node-drain",
+        match self {
+            Event::Loss(Whom::Region(_)) => "region-loss",
+            Event::Loss(Whom::Node(_)) => "node-loss",
+            Event::Drain(Whom::Region(_)) => "region-drain",
+            Event::Drain(Whom::Node(_)) => "node-drain",
+            Event::RollingRestart => "rolling-restart",
         }
     }
 
     /// Who was named.
     fn named(&self) -> Option<Which> {
-        match self.whom.clone() {
+        match self {
+            Event::Loss(whom) | Event::Drain(whom) => whom.named(),
+            Event::RollingRestart => Some(Which::All),
+        }
+    }
+
+    /// To whom it happens in a demonstration cluster.
+    fn chosen_of(&self, plan: &Plan) -> Result<Which, Failure> {
+        match self {
+            Event::Loss(whom) | Event::Drain(whom) => whom.chosen_of(plan),
+            Event::RollingRestart => Ok(Which::All),
+        }
+    }
+}
+
+impl Whom {
+    fn named(&self) -> Option<Which> {
+        match self.clone() {
             Whom::Region(name) => name.map(Which::Region),
             Whom::Node(name) => name.map(Which::Node),
         }
     }
 
-    /// To whom it happens in a demonstration cluster: by default to the first.
+    /// Who is meant in a demonstration cluster: by default the first.
     fn chosen_of(&self, plan: &Plan) -> Result<Which, Failure> {
-        let known: Vec<&str> = match self.whom {
+        let known: Vec<&str> = match self {
             Whom::Region(_) => plan.regions().iter().map(|region| region.name).collect(),
             Whom::Node(_) => plan.nodes().map(|node| &node.name[..]).collect(),
         };
         let first = known[0].to_owned();
-        let chosen = self.named().unwrap_or(match self.whom {
+        let chosen = self.named().unwrap_or(match self {
             Whom::Region(_) => Which::Region(first),
             Whom::Node(_) => Which::Node(first),
         });
@@ -92,6 +105,7 @@ impl Event {
 fn name(which: &Which) -> &str {
     match which {
         Which::Region(name) | Which::Node(name) => name,
+        Which::All => "all nodes",
     }
 }
 
@@ -166,7 +180,10 @@ impl Stage {
 
     /// Whether what happens is planned: then clients should hardly notice.
     pub(super) fn is_planned(&self) -> bool {
-        self.event.what == What::Drain
+        match self.event {
+            Event::Drain(_) | Event::RollingRestart => true,
+            Event::Loss(_) => false,
+        }
     }
 
     /// What happens, in a few words.
@@ -181,12 +198,13 @@ impl Stage {
     pub(super) async fn cause(&mut self) -> Result<(), Failure> {
         match &mut self.place {
             Place::Nowhere => Ok(()),
-            Place::Demo(cluster) => match self.event.what {
-                What::Loss => cluster.kill(&self.target),
-                What::Drain => {
+            Place::Demo(cluster) => match self.event {
+                Event::Loss(_) => cluster.kill(&self.target),
+                Event::Drain(_) => {
                     cluster.drain(&self.target).await;
                     Ok(())
                 }
+                Event::RollingRestart => cluster.restart_each().await,
             },
             Place::Hooks(hook, _) => call(hook, &self.event, &self.target).await,
         }

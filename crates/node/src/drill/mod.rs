@@ -25,7 +25,7 @@ use clap::{Args, Subcommand};
 use crate::cli::output::{print_line, print_one};
 use crate::cli::{Failure, Format, Target};
 use endpoints::Endpoints;
-use event::{Event, Stage, What, Whom};
+use event::{Event, Stage, Whom};
 use ledger::Ledger;
 use rounds::Rounds;
 use verdict::Verdict;
@@ -42,6 +42,9 @@ pub(crate) enum Drill {
     /// also when clients notice more than they should: one publish in a thousand fails, or one takes
     /// a second.
     Drain(Drain),
+    /// Restarts all nodes, one after another, as an upgrade does. Fails also when clients notice more
+    /// than they should.
+    RollingRestart(RollingRestart),
 }
 
 /// The loss of a region.
@@ -73,6 +76,13 @@ pub(crate) struct Drain {
     /// A whole region instead.
     #[arg(long, conflicts_with = "node")]
     region: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A restart of all nodes.
+#[derive(Debug, Args)]
+pub(crate) struct RollingRestart {
     #[command(flatten)]
     common: Common,
 }
@@ -139,21 +149,21 @@ impl Drill {
     }
 
     fn event(self) -> (Event, Common) {
-        let (what, whom, common) = match self {
+        match self {
             Drill::RegionLoss(RegionLoss { region, common }) => {
-                (What::Loss, Whom::Region(region), common)
+                (Event::Loss(Whom::Region(region)), common)
             }
-            Drill::NodeLoss(NodeLoss { node, common }) => (What::Loss, Whom::Node(node), common),
+            Drill::NodeLoss(NodeLoss { node, common }) => (Event::Loss(Whom::Node(node)), common),
             Drill::Drain(Drain {
                 node,
                 region: None,
                 common,
-            }) => (What::Drain, Whom::Node(node), common),
+            }) => (Event::Drain(Whom::Node(node)), common),
             Drill::Drain(Drain { region, common, .. }) => {
-                (What::Drain, Whom::Region(region), common)
+                (Event::Drain(Whom::Region(region)), common)
             }
-        };
-        (Event { what, whom }, common)
+            Drill::RollingRestart(RollingRestart { common }) => (Event::RollingRestart, common),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod cut_region;
 mod departing_node;
 mod drained_frontends;
 mod drained_node;
+mod drill;
 mod full_disks;
 mod killed_nodes;
 mod lost_disk;
