@@ -339,11 +339,26 @@ impl Replicas {
         self.work.end(until).await;
         // Nothing is proposed by the catalogue any more, so that its lease can be given up.
         self.catalogue_work.end(until).await;
+        self.tell_what_it_leads();
         self.groups.shutdown().await;
         match self.store.flush_state() {
             Ok(()) => info!("replicas have stopped"),
             // The log has everything: the next start only takes longer.
             Err(fault) => warn!(%fault, "state was not flushed"),
+        }
+    }
+
+    /// Says which groups wait for an election once this node is gone, though others vote in them.
+    fn tell_what_it_leads(&self) {
+        let shared = self.groups.led().into_iter();
+        let shared = shared.filter(|led| led.voters.len() > 1);
+        let groups: Vec<String> = shared.map(|led| led.group.to_string()).collect();
+        if !groups.is_empty() {
+            let groups = groups.join(", ");
+            warn!(
+                groups,
+                "stops while it leads: nobody could take over in time"
+            );
         }
     }
 }

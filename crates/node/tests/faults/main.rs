@@ -11,6 +11,7 @@ mod operator;
 #[expect(dead_code, reason = "the cases use all of it")]
 mod process;
 mod regions;
+mod unforgiving;
 
 mod catalogue_everywhere;
 mod cut_region;

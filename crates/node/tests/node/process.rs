@@ -13,14 +13,23 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const STARTED: &str = "Server started, listening on ";
 /// What Rust says when a thread panics. No node may, whatever a test does to it.
 const PANICKED: &str = "panicked at";
+/// What a node says that ends in good order, and leaves others without a leader all the same.
+const LEADS: &str = "stops while it leads";
 
 /// A node's process.
 pub(crate) struct Process {
     child: Child,
     /// What it prints.
     lines: Receiver<String>,
-    /// Reads its error output to the end; answers the panics in it.
-    complaints: JoinHandle<Vec<String>>,
+    /// Reads its error output to the end; answers what is worth remembering of it.
+    complaints: JoinHandle<Complaints>,
+}
+
+/// What a node said on its error output that tests judge.
+#[derive(Default)]
+struct Complaints {
+    panics: Vec<String>,
+    leads: Vec<String>,
 }
 
 impl Process {
@@ -61,7 +70,7 @@ impl Process {
         let status = self.child.try_wait().expect("the node is our child");
         self.child.kill().expect("the node is our child");
         self.child.wait().expect("the node is our child");
-        let panics = self.panics();
+        let panics = self.complaints().panics;
         assert!(
             status.is_none(),
             "the node ended by itself: {status:?} {panics:?}"
@@ -74,22 +83,24 @@ impl Process {
         // It fails only if it has ended.
         let _ = self.child.kill();
         let status = self.child.wait().expect("the node is our child");
-        let panics = self.panics();
+        let panics = self.complaints().panics;
         assert!(panics.is_empty(), "the node panicked: {panics:?}");
         assert!(matches!(status.code(), None | Some(1)), "{status:?}");
     }
 
-    /// Asks it to end, as an operator does, and waits until it has, without a panic.
+    /// Asks it to end, as an operator does, and waits until it has, without a panic. It leads no
+    /// group any more that another node could lead.
     pub(crate) fn terminate(self) -> ExitStatus {
         self.signal("TERM");
         self.ends()
     }
 
-    /// Waits until it has ended by itself, without a panic.
+    /// Waits until it has ended by itself and in good order.
     pub(crate) fn ends(mut self) -> ExitStatus {
         let status = wait(&mut self.child);
-        let panics = self.panics();
+        let Complaints { panics, leads } = self.complaints();
         assert!(panics.is_empty(), "the node panicked: {panics:?}");
+        assert!(leads.is_empty(), "the node led to its end: {leads:?}");
         status
     }
 
@@ -100,8 +111,8 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// The panics of a process that has ended.
-    fn panics(self) -> Vec<String> {
+    /// What a process that has ended has said.
+    fn complaints(self) -> Complaints {
         self.complaints.join().expect("reading does not panic")
     }
 }
@@ -151,17 +162,19 @@ fn lines(child: &mut Child) -> Receiver<String> {
     receiver
 }
 
-/// Passes on what a process says on its error output, and remembers the panics.
-fn complaints(child: &mut Child) -> JoinHandle<Vec<String>> {
+/// Passes on what a process says on its error output, and remembers what tests judge.
+fn complaints(child: &mut Child) -> JoinHandle<Complaints> {
     let stderr = BufReader::new(child.stderr.take().expect("its error output is a pipe"));
     thread::spawn(move || {
-        let mut panics = Vec::new();
+        let mut said = Complaints::default();
         for line in stderr.lines().map_while(Result::ok) {
             eprintln!("{line}");
             if line.contains(PANICKED) {
-                panics.push(line);
+                said.panics.push(line);
+            } else if line.contains(LEADS) {
+                said.leads.push(line);
             }
         }
-        panics
+        said
     })
 }

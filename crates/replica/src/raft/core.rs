@@ -26,6 +26,7 @@ use super::effects::Effects;
 use super::log::Log;
 use super::network::Network;
 use super::network::room::Room;
+use super::rest::Rest;
 use super::state::{State, UNPOISONED};
 use super::{Proposed, Types};
 use crate::peer::Peers;
@@ -46,6 +47,7 @@ pub(crate) struct Core {
     applied: watch::Receiver<Option<Position>>,
     effects: Effects,
     changes: Arc<Mutex<()>>,
+    rest: Rest,
 }
 
 /// A group's replica on this node does not run, or not any more.
@@ -126,6 +128,7 @@ impl Core {
             applied,
             effects,
             changes,
+            rest: Rest::default(),
         })
     }
 
@@ -153,6 +156,11 @@ impl Core {
     /// The group's state on this node.
     pub(crate) fn view(&self) -> &StateView {
         &self.view
+    }
+
+    /// Whether the leader's work rests, and whether it should.
+    pub(crate) fn rest(&self) -> &Rest {
+        &self.rest
     }
 
     /// Whether the group exists here: it was founded, or was joined.

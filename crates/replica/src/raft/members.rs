@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::NodeId;
+use model::{GroupId, NodeId};
 use openraft::async_runtime::WatchReceiver;
 use openraft::impls::EmptyNode;
 use openraft::{ChangeMembers, Instant as _};
@@ -15,6 +15,10 @@ use super::{Core, Stopped};
 /// Entries that the next leader may lack when the present one hands over to it. They are on their
 /// way, and it waits for them before it campaigns.
 const HANDED_OVER_LAG_MAX: u64 = 64;
+
+/// How long the work of a leader may take to rest before its leadership is handed over: several
+/// times a commit between distant regions.
+const REST_MAX: Duration = Duration::from_millis(500);
 
 /// A node that was heard of so lately is there. Heartbeats come several times in that.
 const HEARD_WITHIN: Duration = Duration::from_secs(1);
@@ -113,7 +117,7 @@ impl Core {
     }
 
     /// Hands the leadership over to another voter, and answers whether that one leads within
-    /// `patience`.
+    /// `patience`. The work of a shard's leader rests first.
     ///
     /// From the request on, this leader takes no more writes, and nothing gives it back its
     /// place: if the other one does not take over, the group waits for an election. So a node
@@ -129,6 +133,11 @@ impl Core {
         if self.leader() != Some(self.node()) || !self.is_at_tip(node) {
             return Ok(false);
         }
+        let _rest = match self.group() {
+            GroupId::Shard(_) => Some(self.rest().begin(REST_MAX).await),
+            // Who calls these is told in any case to ask again.
+            GroupId::Control | GroupId::Registry(_) => None,
+        };
         let asked = self.raft().trigger().transfer_leader(node).await;
         asked.map_err(|fatal| self.stopped(fatal))?;
         let mut server = self.raft().server_metrics();

@@ -12,6 +12,7 @@
 //! - [`effects`]: what applied changes of the catalogue mean, on its way to the shards.
 //! - [`checkpoint`]: what lets the log be cut, and the state on its way between nodes.
 //! - [`members`]: who belongs to a group, and who shall lead it.
+//! - [`rest`]: a leader's work rests before its leadership is handed over.
 //! - [`network`]: the way to other nodes.
 //! - [`answer`]: how the outcome of a proposal comes back.
 
@@ -26,6 +27,7 @@ mod entry;
 mod log;
 mod members;
 mod network;
+mod rest;
 mod state;
 
 pub use self::core::Stopped;

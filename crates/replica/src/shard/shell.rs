@@ -113,6 +113,8 @@ pub(super) struct Shell<'s> {
     alarmed: bool,
     /// Whether the last call has come.
     closed: bool,
+    /// Whether the work should rest, since the leadership is being handed over.
+    rest: watch::Receiver<usize>,
 }
 
 impl<'s> Shell<'s> {
@@ -129,6 +131,7 @@ impl<'s> Shell<'s> {
         let (shard, view) = (around.shard, around.core.view());
         let leader = Leader::new(shard, registries, leading.term, now, view)?;
         let sessions = Sessions::new(around.shard);
+        let rest = around.core.rest().asked();
         Ok(Shell {
             around,
             leading,
@@ -144,6 +147,7 @@ impl<'s> Shell<'s> {
             alarm: Box::pin(sleep_until(Instant::now())),
             alarmed: false,
             closed: false,
+            rest,
         })
     }
 
@@ -160,6 +164,8 @@ impl<'s> Shell<'s> {
             self.act(inputs).await?;
             let serves = |serving: &mut bool| !std::mem::replace(serving, true);
             self.around.serving.send_if_modified(serves);
+            let is_idle = self.callers.is_empty() && self.proposed.is_empty();
+            self.around.core.rest().say(is_idle && self.should_rest());
             if self.closed && self.callers.is_empty() {
                 return Ok(End::Closed);
             }
@@ -169,6 +175,10 @@ impl<'s> Shell<'s> {
                 inputs = self.hear() => inputs?,
             };
         }
+    }
+
+    fn should_rest(&self) -> bool {
+        *self.rest.borrow() > 0
     }
 
     /// What the catalogue has and the shard lacks, before anyone can call.
@@ -204,5 +214,6 @@ impl Drop for Shell<'_> {
         // Callers and sessions go after this: whoever is refused now may wait for the next
         // leadership, and must not take this one for it.
         self.around.serving.send_replace(false);
+        self.around.core.rest().say(false);
     }
 }

@@ -29,7 +29,8 @@ impl Shell<'_> {
         let mut requests = Vec::new();
         let (mut compared, mut woken) = (None, false);
         let around = &mut *self.around;
-        let calls = !self.closed && !self.leader.is_full();
+        let rests = *self.rest.borrow() > 0;
+        let calls = !self.closed && !self.leader.is_full() && !rests;
         tokio::select! {
             biased;
             // What is rare comes first, so that what never ends does not starve it.
@@ -52,10 +53,11 @@ impl Shell<'_> {
                 let (proposal, _) = self.proposed.pop_front().expect("it was the oldest");
                 inputs.push(applied(proposal, fate)?);
             }
+            Ok(()) = self.rest.changed() => {}
             count = around.requests.recv_many(&mut requests, REQUESTS_AT_ONCE_MAX), if calls => {
                 self.closed = count == 0;
             }
-            () = &mut self.alarm, if self.alarmed => {}
+            () = &mut self.alarm, if self.alarmed && !rests => {}
         }
         if let Some(compared) = compared {
             inputs.extend(self.compared(compared)?);
@@ -99,6 +101,9 @@ impl Shell<'_> {
         {
             inputs.push(applied(*proposal, fate)?);
             self.proposed.pop_front();
+        }
+        if self.should_rest() && requests.is_empty() {
+            return Ok(());
         }
         while requests.len() < REQUESTS_AT_ONCE_MAX
             && !self.leader.is_full()
