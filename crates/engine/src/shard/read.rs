@@ -1,6 +1,7 @@
 //! What a shard's rows say, in the words of the promises. `apply` decides by it and the leader
 //! delivers by it, so the two never differ in what they call settled.
 
+use model::limits::PUBLISH_MESSAGES_MAX;
 use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
 
 use crate::Fault;
@@ -190,9 +191,20 @@ pub fn run_of(
     if let Some(run) = view.row::<Run>(&at)? {
         return Ok(Some((at, run)));
     }
-    let first = MessageId::ZERO;
-    let before = view.floor_row::<Run>(&RunKey { topic, first }, &at)?;
-    Ok(before.filter(|(key, run)| message <= run.last(key.first)))
+    // Between the first message of a run and the last there may be runs of other shards, which
+    // moves have brought.
+    let furthest = message
+        .counter()
+        .saturating_sub(PUBLISH_MESSAGES_MAX as u64);
+    let first = MessageId(furthest << 16);
+    let (from, mut at) = (RunKey { topic, first }, at);
+    while let Some((key, run)) = view.floor_row::<Run>(&from, &at)? {
+        if key.first.shard() == message.shard() {
+            return Ok((message <= run.last(key.first)).then_some((key, run)));
+        }
+        at.first = MessageId(key.first.0 - 1);
+    }
+    Ok(None)
 }
 
 /// The stored runs of a strand whose first message is `from` or later, in publish order.

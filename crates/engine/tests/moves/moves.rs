@@ -65,6 +65,39 @@ fn a_moved_key_has_all_its_messages_in_order_and_goes_on_above_their_ids() {
 }
 
 #[test]
+fn the_messages_of_a_request_are_found_though_others_lie_between_their_ids() {
+    for exactly_once in [false, true] {
+        let mut world = World::new(settings(true, exactly_once));
+        world.publish("k", &["a", "b", "c"]);
+        for text in ["x", "y", "z"] {
+            world.send_publish(EAST, "here", &[text]);
+        }
+        moved(&mut world, WEST, EAST);
+        world.stream(EAST);
+        let mut received = world.take();
+        received.retain(|delivered| delivered.ack.message.shard() == number(WEST));
+        let texts: Vec<_> = received.iter().map(text).collect();
+        assert_eq!(texts, ["a", "b", "c"], "P2");
+        for delivered in &received {
+            assert_eq!(world.ack(delivered), AckReply::Acknowledged);
+        }
+        world.change_leader(EAST);
+        world.stream(EAST);
+        world.pass(Duration::from_secs(60));
+        let again = world.texts();
+        assert!(
+            again.iter().all(|text| "xyz".contains(&**text)),
+            "P5: {again:?}"
+        );
+        assert_eq!(
+            world.sides[EAST].view.rows_of::<Run>(),
+            3,
+            "of the other key"
+        );
+    }
+}
+
+#[test]
 fn acks_of_before_the_move_hold_and_are_not_asked_for_again() {
     let mut world = three();
     let stream = world.stream(WEST);
