@@ -417,7 +417,8 @@ pub enum MoveReply {
     Moved,
     /// The key stays: its copy was not whole in time.
     Undone,
-    /// The key stays: it is not here, or is being moved or released already.
+    /// The key stays: it is not here, or is being moved or released already. If it is pinned here
+    /// and nothing of it is stored, its pin goes soon.
     NotHere,
     /// The key stays: it has too large a backlog. See [`model::limits::MOVE_BYTES_MAX`].
     TooLarge,

@@ -24,6 +24,10 @@ impl Leader {
             return Ok(());
         }
         let strand = read::strand(step.view, key.topic, key.strand)?;
+        if strand.is_none() && !self.claims.holds(&key) && !self.seals.freezes(&key) {
+            // Nothing of it is stored here. A pin that says otherwise goes, and the key is free.
+            self.claims.ask_again(key);
+        }
         let may_move = |epoch| super::pin::is_keyed(epoch) && to != self.shard;
         let strand = strand.filter(|strand| !strand.sealed && may_move(strand.epoch));
         let reply = match strand {
