@@ -3,6 +3,10 @@
 //! Publishes stay in the region where they arrive, unless their topic's messages may not be stored
 //! there. A keyed message goes where the hash of its key says; the registry then binds the key to
 //! that shard, and this is not asked again.
+//!
+//! - `place`: where operators may pin keys instead.
+
+mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +16,8 @@ use thiserror::Error;
 use crate::Fault;
 use crate::control::{Placement, Topic, read};
 use crate::kv::View;
+
+pub use place::{Misplaced, Places, Wanted};
 
 /// The shards of the cluster by region and class. To be made again when placements change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,11 +132,10 @@ pub fn route(
 pub fn admit(topic: &Topic, region: &RegionName) -> Result<(), NotInTransit> {
     match &topic.storage_policy {
         Some(policy) if policy.enforce_in_transit && !policy.allowed.contains(region) => {
-            let allowed: Vec<&str> = policy.allowed.iter().map(RegionName::as_str).collect();
             Err(NotInTransit {
                 topic: topic.name.clone(),
                 region: region.clone(),
-                allowed: allowed.join(", "),
+                allowed: policy.names(),
             })
         }
         _ => Ok(()),

@@ -125,6 +125,12 @@ pub const MOVE_PART_BYTES: usize = 512 * 1024;
 pub const MOVE_PART_ITEMS: usize = 1_000;
 /// Copies of keys on their way to one shard at once.
 pub const STAGING_MAX: usize = 256;
+const _: () = assert!(MOVING_KEYS_MAX <= STAGING_MAX);
+/// Keys that one call of an operator moves: it says of each what became of it.
+pub const MOVE_KEYS_MAX: usize = 1_000;
+/// How many of them are on their way at once: each stands still meanwhile, and a shard takes no
+/// more than [`STAGING_MAX`] copies.
+pub const MOVING_KEYS_MAX: usize = 64;
 /// Rows that one clean-up command touches: it must not hold up publishes.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 /// Keys that one command of a registry group names: about 30 kB in its log.

@@ -160,3 +160,56 @@ fn a_policy_that_is_enforced_in_transit_closes_other_regions() {
     assert_eq!(admit(&within(&["eu"], false), &region("ap")), Ok(()));
     assert_eq!(admit(&topic(), &region("ap")), Ok(()));
 }
+
+#[test]
+fn an_operator_pins_keys_only_where_their_topic_may_be() {
+    use SurvivalGoal::{Region, Zone};
+    let routes = routes(&ALL);
+    let of_shard = |topic: &Topic, placement: &Placement| {
+        let places = Places::of(&routes, topic, Wanted::Shard(placement));
+        places.map_err(|why| why.to_string())
+    };
+    let zone_topic = within(&["eu", "us"], false);
+    let fits = of_shard(&topic(), &placement(4, "eu", Region)).unwrap();
+    assert!(fits.has(ShardNumber(4)) && !fits.has(ShardNumber(5)));
+    assert!(of_shard(&zone_topic, &placement(6, "eu", Zone)).is_ok());
+
+    let refused = of_shard(&zone_topic, &placement(3, "ap", Zone)).unwrap_err();
+    assert!(refused.contains("message_storage_policy"), "{refused}");
+    assert!(refused.contains("eu, us"), "{refused}");
+    let refused = of_shard(&topic(), &placement(6, "eu", Zone)).unwrap_err();
+    assert!(
+        refused.contains("shard-6 is of survival goal \"zone\""),
+        "{refused}"
+    );
+    // A shard whose copies are in all regions is at home in an allowed one.
+    let refused = of_shard(&zone_topic, &placement(4, "eu", Region)).unwrap_err();
+    assert!(refused.contains("goal \"zone\""), "{refused}");
+    let young = Placement {
+        founded: false,
+        ..placement(4, "eu", Region)
+    };
+    assert!(of_shard(&topic(), &young).is_err());
+}
+
+#[test]
+fn keys_of_a_region_are_spread_over_its_shards_as_new_ones_are() {
+    let routes = routes(&ALL);
+    let in_region =
+        |topic: &Topic, name: &str| Places::of(&routes, topic, Wanted::Region(&region(name)));
+    let places = in_region(&topic(), "eu").unwrap();
+    for key in 0..100_u8 {
+        let spread = Spread::Key(KeyHash([key; 16]));
+        let by_itself = route(&routes, &[region("eu")], &topic(), spread);
+        assert_eq!(places.choose(spread), by_itself.unwrap());
+    }
+    let only_us = within(&["us"], false);
+    assert!(matches!(
+        in_region(&only_us, "eu"),
+        Err(Misplaced::NotAllowed { .. })
+    ));
+    assert!(matches!(
+        in_region(&topic(), "nowhere"),
+        Err(Misplaced::NoShard { .. })
+    ));
+}

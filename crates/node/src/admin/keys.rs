@@ -2,6 +2,12 @@
 //!
 //! Registry groups know keys by a hash only, so that a key can be looked for by its name, and is
 //! listed by its hash.
+//!
+//! - `place`: where keys may go.
+//! - `moves`: keys are pinned, and moved, there.
+
+mod moves;
+mod place;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +19,8 @@ use proto::admin;
 use replica::{ControlClient, RegistryClient, Unavailable};
 
 use super::refusal::Refusal;
+
+pub(super) use moves::{KeyMoves, move_all, pin};
 
 /// Keys of a page.
 const PAGE_KEYS_MAX: usize = 1_000;

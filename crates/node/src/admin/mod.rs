@@ -4,7 +4,7 @@
 //! loopback by default, and beyond it only with the certificates that nodes have for each other.
 //!
 //! - `nodes`: what the nodes do; how they come to rest, leave, and are replaced.
-//! - `keys`: where ordering keys are.
+//! - `keys`: where ordering keys are, and where they shall be.
 //! - `regions`, `shards`: what is where, and what is lost with it; a region gets more shards.
 //! - `digests`: what the replicas on this node have come to.
 //! - `refusal`: why an operator is refused, as a gRPC status.
@@ -19,11 +19,12 @@ mod shards;
 use proto::admin::admin_server::{Admin, AdminServer};
 use proto::admin::{
     ActivateNodeRequest, AddShardsRequest, AddShardsResponse, DecommissionNodeRequest,
-    DigestReplicasRequest, DrainNodeRequest, ListKeysRequest, ListKeysResponse, ListNodesRequest,
-    ListNodesResponse, ListRegionsRequest, ListRegionsResponse, ListShardsRequest,
-    ListShardsResponse, LocateKeyRequest, LocateKeyResponse, Node, ReplaceNodeRequest,
+    DigestReplicasRequest, DrainNodeRequest, Key, ListKeysRequest, ListKeysResponse,
+    ListNodesRequest, ListNodesResponse, ListRegionsRequest, ListRegionsResponse,
+    ListShardsRequest, ListShardsResponse, LocateKeyRequest, LocateKeyResponse, MoveKeysRequest,
+    Node, PinKeyRequest, ReplaceNodeRequest,
 };
-use replica::{ControlClient, Digests, RegistryClient, Replicas};
+use replica::{ControlClient, Digests, RegistryClient, Replicas, Shards};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
@@ -35,6 +36,7 @@ pub(crate) struct AdminService {
     control: ControlClient,
     registry: RegistryClient,
     digests: Digests,
+    shards: Shards,
 }
 
 impl AdminService {
@@ -44,6 +46,7 @@ impl AdminService {
             control: replicas.control().clone(),
             registry: replicas.registry().clone(),
             digests: replicas.digests().clone(),
+            shards: replicas.shards().clone(),
         }))
     }
 }
@@ -138,5 +141,22 @@ impl Admin for AdminService {
         let request = request.into_inner();
         let listed = keys::list(&self.control, &self.registry, &request).await?;
         Ok(Response::new(listed))
+    }
+
+    async fn pin_key(&self, request: Request<PinKeyRequest>) -> Result<Response<Key>, Status> {
+        let request = request.into_inner();
+        let pinned = keys::pin(&self.control, &self.shards, &request).await?;
+        Ok(Response::new(pinned))
+    }
+
+    type MoveKeysStream = keys::KeyMoves;
+
+    async fn move_keys(
+        &self,
+        request: Request<MoveKeysRequest>,
+    ) -> Result<Response<keys::KeyMoves>, Status> {
+        let request = request.into_inner();
+        let moves = keys::move_all(&self.control, &self.shards, &request).await?;
+        Ok(Response::new(moves))
     }
 }

@@ -2,6 +2,7 @@
 
 use engine::Fault;
 use engine::control::{NodeState, Rejected};
+use engine::route::Misplaced;
 use model::GroupId;
 use replica::Unavailable;
 use thiserror::Error;
@@ -16,6 +17,18 @@ pub(super) enum Refusal {
     /// There is no such topic.
     #[error("topic \"{0}\" not found")]
     NoSuchTopic(String),
+    /// There is no such shard.
+    #[error("shard \"{0}\" not found: \"orderly shards list\" has those that there are")]
+    NoSuchShard(String),
+    /// There is no such region.
+    #[error("region \"{0}\" not found: \"orderly regions list\" has those that there are")]
+    NoSuchRegion(String),
+    /// The key can't be pinned: it is. The text says where, and what to do.
+    #[error("{0}")]
+    Pinned(String),
+    /// Keys of the topic may not live there.
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
     /// No node is called so.
     #[error("node \"{asked}\" not found: the nodes are {known}")]
     NoSuchNode {
@@ -74,10 +87,15 @@ impl From<Refusal> for Status {
         let text = refusal.to_string();
         match refusal {
             Refusal::Invalid(_) => Status::invalid_argument(text),
-            Refusal::NoSuchTopic(_) | Refusal::NoSuchNode { .. } => Status::not_found(text),
+            Refusal::NoSuchTopic(_)
+            | Refusal::NoSuchShard(_)
+            | Refusal::NoSuchRegion(_)
+            | Refusal::NoSuchNode { .. } => Status::not_found(text),
+            Refusal::Pinned(_) => Status::already_exists(text),
             Refusal::Ambiguous { .. }
             | Refusal::State { .. }
             | Refusal::Harm(_)
+            | Refusal::Misplaced(_)
             | Refusal::Rejected(_) => Status::failed_precondition(text),
             Refusal::Unavailable(_) => Status::unavailable(text),
             Refusal::Fault(_) | Refusal::Unreadable { .. } => Status::internal(text),

@@ -1,4 +1,9 @@
 //! `orderly keys`.
+//!
+//! - `pin`, `moves`: keys go where an operator wants them.
+
+mod moves;
+mod pin;
 
 use clap::{Args, Subcommand};
 use proto::admin::{Key, ListKeysRequest, LocateKeyRequest};
@@ -31,6 +36,10 @@ enum Verb {
     },
     /// Lists the ordering keys that are pinned to a shard, by their hashes.
     List(List),
+    /// Pins an ordering key that is not pinned yet: its first publish then goes there.
+    Pin(pin::Pin),
+    /// Moves ordering keys while they are published and consumed, and returns when they are there.
+    Move(moves::Move),
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +80,13 @@ impl Keys {
                 let leader = located.leader;
                 print_one(output, &Located { key, found, leader });
             }
+            Verb::Pin(pin) => {
+                let found = pin.run(&self.access, target).await?;
+                let key = pin.ordering_key().to_owned();
+                let leader = String::new();
+                print_one(output, &Located { key, found, leader });
+            }
+            Verb::Move(moves) => moves.run(&self.access, target, output).await?,
             Verb::List(list) => {
                 let keys = list.run(&self.access, target).await?;
                 print_rows(output, &keys);
@@ -83,10 +99,9 @@ impl Keys {
 impl List {
     async fn run(self, access: &Access, target: &Target) -> Result<Vec<Key>, Failure> {
         let topic = self.topic.map(|topic| target.topic(&topic)).transpose()?;
-        let shard = |shard: String| format!("shard-{}", shard.trim_start_matches("shard-"));
         let mut request = ListKeysRequest {
             topic: topic.unwrap_or_default(),
-            shard: self.shard.map(shard).unwrap_or_default(),
+            shard: self.shard.as_deref().map(shard_name).unwrap_or_default(),
             region: self.region.unwrap_or_default(),
             page_size: PAGE_KEYS,
             page_token: String::new(),
@@ -103,6 +118,11 @@ impl List {
             }
         }
     }
+}
+
+/// A shard as it is called, of whom only the number may have been typed.
+fn shard_name(typed: &str) -> String {
+    format!("shard-{}", typed.trim_start_matches("shard-"))
 }
 
 fn or_dash(text: &str) -> String {
@@ -170,7 +190,30 @@ mod tests {
 
     #[test]
     fn a_key_is_no_private_key() {
-        let typed = "orderly keys where orders k --key a --ca b --certificate c";
-        assert!(Cli::try_parse_from(typed.split(' ')).is_ok());
+        for verb in ["where", "pin --shard 1", "move --to-shard 1"] {
+            let typed = format!("orderly keys {verb} orders k --key a --ca b --certificate c");
+            assert!(Cli::try_parse_from(typed.split(' ')).is_ok(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_move_says_which_keys_and_where_to() {
+        let parses = |typed: &str| {
+            let typed = format!("orderly keys move orders {typed}");
+            Cli::try_parse_from(typed.split(' ')).is_ok()
+        };
+        assert!(parses("a b c --to-region eu"));
+        assert!(parses("--keys-from keys.txt --to-shard shard-3"));
+        assert!(parses("--from-shard 2 --to-region eu --timeout 5"));
+        for odd in [
+            "a",
+            "--to-shard 3",
+            "a --to-shard 3 --to-region eu",
+            "a --keys-from keys.txt --to-shard 3",
+            "--from-shard 2 --keys-from keys.txt --to-shard 3",
+            "a --to-shard 3 --timeout 0",
+        ] {
+            assert!(!parses(odd), "{odd}");
+        }
     }
 }

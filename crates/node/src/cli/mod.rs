@@ -60,7 +60,7 @@ enum Command {
     /// Loses a region or a node under load, and says whether every promise was kept.
     #[command(subcommand)]
     Drill(Box<Drill>),
-    /// Says where ordering keys are.
+    /// Says where ordering keys are, and moves them.
     Keys(Box<keys::Keys>),
     /// Lists the nodes of the cluster; brings them to rest, sends them away, replaces them.
     Nodes(Box<nodes::Nodes>),

@@ -24,6 +24,7 @@ mod killed_nodes;
 mod lost_disk;
 mod lost_zone;
 mod many_topics;
+mod moved_keys;
 mod new_addresses;
 mod paused_nodes;
 mod power_cut;

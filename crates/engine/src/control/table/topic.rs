@@ -37,6 +37,15 @@ pub struct StoragePolicy {
     pub enforce_in_transit: bool,
 }
 
+impl StoragePolicy {
+    /// The regions, as people read them.
+    #[must_use]
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.allowed.iter().map(RegionName::as_str).collect();
+        names.join(", ")
+    }
+}
+
 impl Row for Topic {
     const TABLE: u8 = 65;
     type Key = NameKey;
