@@ -183,7 +183,6 @@ impl Replicas {
         );
         catalogue_work.spawn(leader);
         let catalogue = Catalogue {
-            core: control.clone(),
             control: client.clone(),
             groups: groups.clone(),
             shards: shards.clone(),

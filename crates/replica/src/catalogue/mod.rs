@@ -16,7 +16,7 @@ mod missing;
 
 use crate::control::ControlClient;
 use crate::groups::Groups;
-use crate::raft::{Core, Stopped};
+use crate::raft::Stopped;
 use crate::session_numbers::SessionNumbers;
 use crate::shard::Shards;
 use crate::stopping::Stopping;
@@ -29,7 +29,6 @@ use keep::Keeper;
 
 /// What this node's copy of the catalogue works with.
 pub(crate) struct Catalogue {
-    pub(crate) core: Core,
     pub(crate) control: ControlClient,
     pub(crate) groups: Groups,
     pub(crate) shards: Shards,
@@ -42,7 +41,7 @@ pub(crate) struct Catalogue {
 impl Catalogue {
     /// Follows the catalogue and keeps its lease until the node shuts down.
     pub(crate) async fn work(self, stopping: Stopping) -> Result<(), Stopped> {
-        let (follower, complete) = Follower::new(self.core, self.shards);
+        let (follower, complete) = Follower::new(self.control.core().clone(), self.shards);
         let following = follower.work(stopping.clone());
         let keeper = Keeper {
             control: self.control,
