@@ -81,7 +81,9 @@ fn a_lane_at_its_limit_of_marks_takes_no_more_but_joins() {
     let mut world = World::default();
     world.attach(9, settings(true, false));
     let marks_max = LANE_MARKS_MAX as u64;
-    world.publish(KEY, 2 * LANE_MARKS_MAX as u32 + 2);
+    for messages in [LANE_MARKS_MAX, LANE_MARKS_MAX, 2] {
+        world.publish(KEY, messages as u32);
+    }
     for number in 1..=marks_max {
         assert_eq!(
             world.acknowledge(9, &[(KEY, 2 * number, Some(1))]),
