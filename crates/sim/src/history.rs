@@ -180,6 +180,17 @@ pub enum What {
         /// The message.
         message: MessageId,
     },
+    /// An operator is about to move a key: it may stand still from here on.
+    Moving {
+        /// The key.
+        key: Key,
+    },
+    /// The key has a place again, another one or the same. What was on its way to a client meanwhile
+    /// may be lost, and is leased all the same.
+    Moved {
+        /// The key.
+        key: Key,
+    },
     /// The server serves nobody from here on: it crashed, or its leadership is over.
     Down,
     /// The server serves again.

@@ -1,29 +1,55 @@
 //! Simulated clusters of whole nodes: seeds that once failed, seeds that nobody has tried, and one
 //! seed twice. Each seed has a process of its own, which takes all its time and chance from it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Seeds with faults of many kinds, each of which ran into something that nothing runs into by
-/// itself.
-const FIXED: [u64; 1] = [1];
+use sim::nodes::Kind;
+
+/// A seed, and how many nodes it has.
+type Seed = (u64, u16);
+
+/// Together they have every kind of fault. In the first the later messages of a request were not
+/// found once their key had moved; the last has nine nodes and loses whole regions.
+const FIXED: [Seed; 5] = [(8, 3), (2, 3), (12, 3), (15, 3), (5, 9)];
+/// One with moves, and nodes that come and go.
+const TWICE: Seed = (8, 3);
 
 /// Fresh seeds are begun for so long.
-const FRESH_FOR: Duration = Duration::from_secs(60);
+const FRESH_FOR: Duration = Duration::from_secs(20);
 
 /// Runs a seed, and gives its trace.
-fn run(seed: u64, options: &[&str]) -> Vec<u8> {
+fn run((seed, nodes): Seed, options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("trace");
     let mut simulation = Command::new(env!("CARGO_BIN_EXE_orderly-sim-nodes"));
-    simulation.args(["--seed", &seed.to_string(), "--trace"]);
+    simulation.args(["--seed", &seed.to_string()]);
+    simulation.args(["--nodes", &nodes.to_string(), "--trace"]);
     simulation.arg(&trace).args(options);
     let ran = simulation.output().expect("the simulator starts");
     let said = String::from_utf8_lossy(&ran.stderr);
     eprintln!("{said}");
-    assert!(ran.status.success(), "seed {seed} failed: see above");
+    let options = options.join(" ");
+    assert!(
+        ran.status.success(),
+        "failed: see above; again: cargo xtask sim --seed {seed} --nodes {nodes} {options}"
+    );
     fs::read(trace).expect("a trace was written")
+}
+
+/// The effects that a trace tells at its end, each with its number.
+fn effects(trace: &[u8]) -> Vec<(String, u32)> {
+    let trace = String::from_utf8_lossy(trace);
+    let lines = trace
+        .lines()
+        .filter_map(|line| line.strip_prefix("# effect: "));
+    let effects = lines.map(|line| {
+        let (number, what) = line.split_once(' ').expect("a number comes first");
+        (what.to_owned(), number.parse().expect("it is a number"))
+    });
+    effects.collect()
 }
 
 /// Seeds that nobody has tried, for a while.
@@ -37,29 +63,41 @@ fn fresh() -> impl Iterator<Item = u64> {
 
 #[test]
 fn one_seed_twice_is_the_same_byte_for_byte() {
-    let [first, second] = [run(1, &[]), run(1, &[])];
+    let [first, second] = [run(TWICE, &[]), run(TWICE, &[])];
     assert!(!first.is_empty());
     assert!(first == second, "two runs of one seed differ");
 }
 
+/// A fault that never takes effect is a check that can't fail.
 #[test]
-fn fixed_seeds() {
+fn every_kind_of_fault_takes_effect_and_breaks_nothing() {
+    let mut felt: BTreeMap<String, u32> = BTreeMap::new();
     for seed in FIXED {
-        run(seed, &[]);
+        for (what, number) in effects(&run(seed, &[])) {
+            *felt.entry(what).or_default() += number;
+        }
+    }
+    let more = ["keys moved", "checkpoints taken in"].map(String::from);
+    let wanted = Kind::ALL.map(|kind| format!("{kind:?} felt"));
+    for what in wanted.into_iter().chain(more) {
+        assert!(
+            felt.get(&what).is_some_and(|number| *number > 0),
+            "no {what}: {felt:?}"
+        );
     }
 }
 
 #[test]
 fn fresh_seeds_where_nothing_goes_wrong() {
     for seed in fresh() {
-        run(seed, &["--calm"]);
+        run((seed, 3), &["--calm"]);
     }
 }
 
 #[test]
-#[ignore = "about one seed in six ends with messages that nobody is sent any more: see `cargo xtask sim --seed 3`"]
+#[ignore = "where a shard has a new leader, exactly-once deliveries come again too early (P6): see `cargo xtask sim --seed 6`"]
 fn fresh_seeds() {
     for seed in fresh() {
-        run(seed, &[]);
+        run((seed, 3), &[]);
     }
 }

@@ -273,6 +273,14 @@ impl Store {
         self.core.digest(group, refers)
     }
 
+    /// How often a checkpoint has become the group's state on this disk.
+    ///
+    /// # Errors
+    /// [`Fault`] when the disk can't be read.
+    pub fn installs(&self, group: GroupId) -> Result<u32, Fault> {
+        Ok(self.core.group(group)?.generation())
+    }
+
     /// Whether calls may wait for the disk. One in memory makes nobody wait.
     #[must_use]
     pub fn waits(&self) -> bool {

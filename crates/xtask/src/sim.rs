@@ -1,7 +1,8 @@
 //! `sim`: simulated clusters of whole nodes, each from one seed in a process of its own.
 //!
 //! `--seed N` begins with that seed, `--seeds N` runs so many, counting up. Everything else goes to
-//! the simulator: `--help` tells what it knows.
+//! the simulator: `--help` tells what it knows, as `--nodes 9` for a larger cluster and `--trace FILE`
+//! for everything that its clients did and saw.
 
 use std::path::Path;
 use std::time::SystemTime;

@@ -213,6 +213,12 @@ impl Node {
         self.listener.address()
     }
 
+    /// The replicas of the node.
+    #[must_use]
+    pub fn replicas(&self) -> &Replicas {
+        &self.replicas
+    }
+
     /// Serves until `stop` resolves, then drains: streams end, calls finish, the state is flushed.
     ///
     /// # Errors

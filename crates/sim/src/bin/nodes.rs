@@ -20,8 +20,8 @@ struct Arguments {
     /// The seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Nodes in each of three regions.
-    #[arg(long, default_value_t = 1)]
+    /// Nodes in three regions together, as many in each.
+    #[arg(long, default_value_t = 3, value_parser = thirds)]
     nodes: u16,
     /// Nothing goes wrong.
     #[arg(long)]
@@ -29,6 +29,14 @@ struct Arguments {
     /// Where everything that clients did and saw is written.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+}
+
+/// A number of nodes that three regions can share.
+fn thirds(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(nodes @ 3..=15) if nodes % 3 == 0 => Ok(nodes),
+        _ => Err("it is 3, 6, 9, 12 or 15".to_owned()),
+    }
 }
 
 fn main() -> ExitCode {
@@ -42,7 +50,7 @@ fn main() -> ExitCode {
         .with_ansi(false)
         .init();
     let size = Size {
-        nodes_per_region: arguments.nodes,
+        nodes_per_region: arguments.nodes / 3,
         faults: !arguments.calm,
     };
     let verdict = nodes::run(arguments.seed, size);
@@ -58,8 +66,8 @@ fn main() -> ExitCode {
         verdict.delivered,
         verdict.hash(),
     );
-    for (kind, count) in verdict.faults.iter() {
-        eprintln!("  {kind:?}: {} of {} felt", count.felt, count.begun);
+    for effect in verdict.effects() {
+        eprintln!("  {effect}");
     }
     for wrong in &verdict.wrong {
         eprintln!("{wrong}");

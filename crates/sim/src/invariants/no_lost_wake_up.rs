@@ -2,7 +2,8 @@
 //! within a second.
 //!
 //! Judged where nothing can hold a message: it was never delivered or has just been given back, and
-//! every earlier one of an ordered key is acknowledged.
+//! every earlier one of an ordered key is acknowledged. While a key moves it may stand still; how
+//! long that lasts is for whoever moves it to judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,6 +23,8 @@ pub(super) struct NoLostWakeUp {
     publishes: BTreeMap<Call, (Key, BTreeSet<Subscription>)>,
     backlogs: BTreeMap<Subscription, Backlog>,
     sessions: BTreeMap<Session, Subscription>,
+    /// Keys that move, each as often as it does.
+    moving: Vec<Key>,
     /// Since when the server serves; the last of all times while it doesn't.
     up_since: Timestamp,
 }
@@ -32,6 +35,8 @@ struct Backlog {
     lanes: BTreeMap<Key, BTreeMap<MessageId, bool>>,
     /// What nothing holds, and since when.
     due: BTreeMap<MessageId, Timestamp>,
+    /// Keys that move, each as often as it does.
+    moving: Vec<Key>,
     by_time: BTreeSet<(Timestamp, MessageId)>,
     /// Sessions with credit.
     free: BTreeSet<Session>,
@@ -60,7 +65,11 @@ impl NoLostWakeUp {
     fn take(&mut self, at: Timestamp, what: &What) {
         match what {
             What::Created { subscription, .. } => {
-                self.backlogs.insert(*subscription, Backlog::default());
+                let backlog = Backlog {
+                    moving: self.moving.clone(),
+                    ..Backlog::default()
+                };
+                self.backlogs.insert(*subscription, backlog);
             }
             What::Deleted { subscription } => drop(self.backlogs.remove(subscription)),
             What::PublishInvoked { call, key, .. } => {
@@ -94,12 +103,43 @@ impl NoLostWakeUp {
                 subscription,
                 message,
             } => self.settled(at, *subscription, *message),
+            What::Moving { key } => self.stands_still(key),
+            What::Moved { key } => self.goes_on(at, key),
             What::Up => self.up_since = at,
             What::Down => {
                 self.up_since = Timestamp(u64::MAX);
                 self.forget_what_may_be_leased();
             }
             _ => {}
+        }
+    }
+
+    /// Nothing of the key is due while it moves. Where its messages have no order, nothing at all is.
+    fn stands_still(&mut self, key: &Key) {
+        self.moving.push(key.clone());
+        for (subscription, backlog) in &mut self.backlogs {
+            backlog.moving.push(key.clone());
+            match self.deliveries.in_lane(*subscription, key) {
+                true => backlog.lane_is_not_due(key),
+                false => backlog.nothing_is_due(),
+            }
+        }
+    }
+
+    /// The key has a place again. Whoever has it now sends what is not acknowledged once more, but
+    /// exactly-once leases have moved along, also those of deliveries that were lost on their way.
+    fn goes_on(&mut self, at: Timestamp, key: &Key) {
+        remove_one(&mut self.moving, key);
+        let mode = |subscription| self.deliveries.mode(subscription);
+        for (of, subscriptions) in self.publishes.values_mut() {
+            subscriptions.retain(|subscription| of != key || !mode(*subscription).exactly_once);
+        }
+        for (subscription, backlog) in &mut self.backlogs {
+            remove_one(&mut backlog.moving, key);
+            if mode(*subscription).exactly_once {
+                backlog.lane_may_be_leased(key);
+            }
+            backlog.front_is_due(at, key);
         }
     }
 
@@ -112,10 +152,9 @@ impl NoLostWakeUp {
         }
         for (subscription, backlog) in &mut self.backlogs {
             if exactly_once(*subscription) {
-                backlog.due.clear();
-                backlog.by_time.clear();
-                let lanes = backlog.lanes.values_mut();
-                lanes.for_each(|lane| lane.values_mut().for_each(|delivered| *delivered = true));
+                backlog.nothing_is_due();
+                let keys: Vec<_> = backlog.lanes.keys().cloned().collect();
+                keys.iter().for_each(|key| backlog.lane_may_be_leased(key));
             }
         }
     }
@@ -135,8 +174,10 @@ impl NoLostWakeUp {
                 continue;
             };
             for id in ids {
+                // Nothing tells when what has no lane is due again.
+                let stands_still = lane.is_none() && backlog.moving.contains(&key);
                 // A delivery may overtake the answer.
-                if self.deliveries.latest(subscription, *id).is_none() {
+                if self.deliveries.latest(subscription, *id).is_none() && !stands_still {
                     backlog.stored(at, lane.as_ref(), *id);
                 }
             }
@@ -222,6 +263,9 @@ impl Backlog {
 
     /// Only the first of a lane can be due. The second may have been, if it was known first.
     fn front_is_due(&mut self, at: Timestamp, key: &Key) {
+        if self.moving.contains(key) {
+            return;
+        }
         let lane = self.lanes.get(key).into_iter().flatten();
         let mut front = lane.take(2).map(|(id, delivered)| (*id, *delivered));
         let (first, second) = (front.next(), front.next());
@@ -245,4 +289,29 @@ impl Backlog {
             self.by_time.remove(&(since, message));
         }
     }
+
+    fn nothing_is_due(&mut self) {
+        self.due.clear();
+        self.by_time.clear();
+    }
+
+    fn lane_is_not_due(&mut self, key: &Key) {
+        let lane = self.lanes.get(key).into_iter().flatten();
+        let messages: Vec<_> = lane.map(|(message, _)| *message).collect();
+        messages
+            .into_iter()
+            .for_each(|message| self.is_not_due(message));
+    }
+
+    /// Somebody may have each message of the lane, seen or not.
+    fn lane_may_be_leased(&mut self, key: &Key) {
+        self.lane_is_not_due(key);
+        let lane = self.lanes.get_mut(key).into_iter().flatten();
+        lane.for_each(|(_, delivered)| *delivered = true);
+    }
+}
+
+fn remove_one(keys: &mut Vec<Key>, key: &Key) {
+    let place = keys.iter().position(|moving| moving == key);
+    keys.swap_remove(place.expect("what has moved was moving"));
 }

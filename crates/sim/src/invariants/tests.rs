@@ -430,6 +430,42 @@ fn p10_without_credit_or_server_or_behind_another_nothing_is_due() {
 }
 
 #[test]
+fn p10_a_key_may_stand_still_while_it_moves_and_no_longer() {
+    let key = Key::from("k");
+    let [moving, moved] = [What::Moving { key: key.clone() }, What::Moved { key }];
+    for (waits, broken) in [(0, &[][..]), (2, &["P10"])] {
+        let mut writer = three(false);
+        writer.write(moving.clone());
+        writer.wait(2);
+        writer.publish(4);
+        writer.wait(2);
+        writer.write(moved.clone());
+        writer.wait(waits);
+        for message in 1..=4 {
+            writer.deliver_and_ack(message);
+        }
+        assert_eq!(writer.broken(), broken);
+    }
+}
+
+#[test]
+fn p10_an_exactly_once_delivery_may_be_lost_on_its_way_where_a_key_moves() {
+    let key = Key::from("k");
+    let mut writer = three(true);
+    writer.write(What::Moving { key: key.clone() });
+    writer.write(What::Moved { key });
+    writer.wait(10);
+    for message in 1..=3 {
+        writer.deliver_and_ack(message);
+    }
+    // What comes later waits for nothing.
+    writer.publish(4);
+    writer.wait(2);
+    writer.deliver_and_ack(4);
+    assert_eq!(writer.broken(), ["P10"]);
+}
+
+#[test]
 fn p11_more_is_outstanding_than_was_allowed() {
     let mut writer = three(false);
     writer.publish(4);

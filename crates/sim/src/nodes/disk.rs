@@ -16,7 +16,7 @@ pub(super) const SYNC_TAKES: Duration = Duration::from_millis(2);
 /// A disk, and the store that a process has open on it. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Disk {
-    memory: MemoryDisk,
+    memory: Arc<Mutex<MemoryDisk>>,
     open: Arc<Mutex<Option<Open>>>,
     flush_every: Duration,
 }
@@ -30,7 +30,7 @@ impl Disk {
     /// An empty one, where the state is flushed so often.
     pub(super) fn new(flush_every: Duration) -> Self {
         let disk = Disk {
-            memory: MemoryDisk::new(),
+            memory: Arc::default(),
             open: Arc::default(),
             flush_every,
         };
@@ -47,7 +47,7 @@ impl Disk {
                 // Nobody listens any more when the process has ended.
                 let _ = tell.send(takes);
             }));
-            let store = Store::memory(&disk.memory, settings, pace)?;
+            let store = Store::memory(&disk.memory(), settings, pace)?;
             let working = tokio::spawn(work(store.clone(), told, disk.flush_every));
             *disk.open() = Some(Open {
                 store: store.clone(),
@@ -60,7 +60,7 @@ impl Disk {
     /// From now on the disk has these faults, beside the time that it takes.
     pub(super) fn set_faults(&self, faults: Faults) {
         let sync_takes = faults.sync_takes.max(SYNC_TAKES);
-        self.memory.set_faults(Faults {
+        self.memory().set_faults(Faults {
             sync_takes,
             ..faults
         });
@@ -69,23 +69,38 @@ impl Disk {
     /// The process that has it open has ended: what it had handed to the disk stays.
     pub(super) fn end_process(&self) {
         self.close();
-        self.memory.end_process();
+        self.memory().end_process();
     }
 
     /// The power goes: of what was not synced, some survives; `seed` decides how much.
     pub(super) fn lose_power(&self, seed: u64) {
         self.close();
-        self.memory.lose_power(seed);
+        self.memory().lose_power(seed);
+    }
+
+    /// Another disk is in its place, an empty one.
+    pub(super) fn replace(&self) {
+        self.close();
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.end_process();
+        *memory = MemoryDisk::new();
+        drop(memory);
+        self.set_faults(Faults::default());
     }
 
     /// Bytes on it.
     pub(super) fn used(&self) -> u64 {
-        self.memory.used()
+        self.memory().used()
     }
 
     /// The store that is open on it.
     pub(super) fn store(&self) -> Option<Store> {
         self.open().as_ref().map(|open| open.store.clone())
+    }
+
+    fn memory(&self) -> MemoryDisk {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.clone()
     }
 
     fn close(&self) {

@@ -36,11 +36,17 @@ pub enum Kind {
     BrokenDisk,
     /// The wall clock of a node jumps, and stays so.
     ClockJump,
+    /// One more node joins the cluster.
+    Join,
+    /// A node is sent away for good.
+    Leave,
+    /// The disk of a node is gone with everything on it, and another node comes in its place.
+    LostDisk,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Kill,
         Kind::PowerLoss,
         Kind::RegionLoss,
@@ -55,7 +61,13 @@ impl Kind {
         Kind::FullDisk,
         Kind::BrokenDisk,
         Kind::ClockJump,
+        Kind::Join,
+        Kind::Leave,
+        Kind::LostDisk,
     ];
+
+    /// Those that leave the cluster as it was.
+    const PASSING: usize = 14;
 }
 
 /// One thing that goes wrong.
@@ -75,8 +87,9 @@ pub(super) struct Fault {
 /// Draws the faults of one run. Each run has its own few kinds, since everything at once hides what
 /// only shows in quiet; some have none at all.
 pub(super) fn draw(chance: &mut Chance, nodes: usize, load: Duration) -> Vec<Fault> {
-    let kinds: Vec<_> = Kind::ALL
-        .into_iter()
+    let kinds: Vec<_> = Kind::ALL[..Kind::PASSING]
+        .iter()
+        .copied()
         .filter(|_| chance.percent(30))
         .collect();
     let every = chance.between(Duration::from_millis(500), Duration::from_secs(8));
@@ -97,6 +110,36 @@ pub(super) fn draw(chance: &mut Chance, nodes: usize, load: Duration) -> Vec<Fau
         from += chance.between(Duration::ZERO, 2 * every);
     }
     faults
+}
+
+/// Draws the nodes that come and go. Of the disks of a cluster one is lost at most: with two, what
+/// was answered may be lost. In a region of one node a shard that never leaves the region is lost
+/// with the disk, and while a group has no leader no node can leave.
+pub(super) fn draw_changes(
+    chance: &mut Chance,
+    (nodes, per_region): (usize, u16),
+    load: Duration,
+) -> Vec<Fault> {
+    let mut kinds = Vec::new();
+    if chance.percent(25) {
+        kinds.push(Kind::LostDisk);
+    }
+    let may_leave = per_region > 2 || kinds.is_empty();
+    if chance.percent(40) && may_leave {
+        kinds.extend((0..=chance.below(2)).map(|_| Kind::Join));
+    }
+    let change = |kind| {
+        let from = chance.between(Duration::ZERO, load);
+        Fault {
+            kind,
+            from,
+            until: from + chance.between(Duration::from_secs(1), Duration::from_secs(15)),
+            node: chance.below(nodes as u64) as usize,
+            other: 0,
+            seed: chance.below(u64::MAX),
+        }
+    };
+    kinds.into_iter().map(change).collect()
 }
 
 /// How many faults of each kind began, and how many had an effect.

@@ -4,20 +4,23 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use model::{NodeName, RegionName, Timestamp, ZoneName};
-use node::start::{Chance, Environment, Node, Settings, Upkeep, init};
+use model::{NodeId, NodeName, RegionName, Timestamp, ZoneName};
+use node::start::{Chance, Environment, Node, Settings, StartError, Upkeep, init};
 use replica::{Clock, Network};
 use store::Limits;
 use tokio::sync::oneshot;
 
 use super::disk::Disk;
+use super::moves::{self, Mover};
 use super::network::Virtual;
 use crate::chance;
 
-/// Where clients connect, and other nodes.
+/// Where clients connect.
 pub(super) const CLIENT_PORT: u16 = 8_085;
+/// Where other nodes connect.
 pub(super) const PEER_PORT: u16 = 9_085;
-const ADMIN_PORT: u16 = 10_085;
+/// Where operators connect.
+pub(super) const ADMIN_PORT: u16 = 10_085;
 
 /// The wall clock when a simulation begins: late in 2026.
 const BEGINNING: Timestamp = Timestamp(1_795_000_000_000_000_000);
@@ -49,11 +52,21 @@ struct Inner {
     stop: Mutex<Option<oneshot::Sender<()>>>,
     /// Why the last one ended by itself.
     ended: Mutex<Option<String>>,
+    /// Whether the cluster did not let the last one in.
+    refused: AtomicBool,
+    /// What has the present process move keys.
+    mover: Mover,
 }
 
 impl Member {
-    /// A node that will found the cluster, or join it by way of the nodes of `join`.
-    pub(super) fn new(name: &str, region: &str, seed: u64, join: Vec<String>) -> Self {
+    /// A node that will found the cluster, or join it by way of the nodes of `join`. With an empty
+    /// disk it joins in any case, once it has founded.
+    pub(super) fn new(
+        (name, region): (&str, &str),
+        founds: bool,
+        seed: u64,
+        join: Vec<String>,
+    ) -> Self {
         let everywhere = |port| ([0, 0, 0, 0], port).into();
         let settings = Settings {
             data_dir: name.into(),
@@ -69,7 +82,7 @@ impl Member {
                 client_address: format!("{name}:{CLIENT_PORT}"),
                 peer_address: format!("{name}:{PEER_PORT}"),
                 peer_listen: everywhere(PEER_PORT),
-                join: join.clone(),
+                join,
                 wan_one_way: Duration::ZERO,
                 region_round_trip: Some(REGION_ROUND_TRIP),
                 tls: None,
@@ -84,10 +97,12 @@ impl Member {
             disk: Disk::new(FLUSH_EVERY),
             // A clock is copied everywhere, so what makes it jump stays to the end of the process.
             ahead: Box::leak(Box::default()),
-            founds: AtomicBool::new(join.is_empty()),
+            founds: AtomicBool::new(founds),
             lives: AtomicU64::new(0),
             stop: Mutex::default(),
             ended: Mutex::default(),
+            refused: AtomicBool::new(false),
+            mover: Mover::default(),
         }))
     }
 
@@ -101,6 +116,22 @@ impl Member {
 
     pub(super) fn disk(&self) -> &Disk {
         &self.0.disk
+    }
+
+    /// The node as the cluster numbers it, while it has a process.
+    pub(super) fn id(&self) -> Option<NodeId> {
+        let store = self.0.disk.store();
+        store.map(|store| store.identity().node)
+    }
+
+    /// Whether the cluster did not let its last process in.
+    pub(super) fn was_refused(&self) -> bool {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+
+    /// What has the present process move keys.
+    pub(super) fn mover(&self) -> &Mover {
+        &self.0.mover
     }
 
     /// Runs one process, from its start to its end.
@@ -127,7 +158,12 @@ impl Member {
             inner.disk.end_process();
         }
         let node = Node::start(inner.settings.clone(), environment).await;
+        let is_refusal = matches!(node, Err(StartError::NotLetIn { .. }));
+        inner.refused.store(is_refusal, Ordering::Relaxed);
         let node = node.map_err(|error| error.to_string())?;
+        let (control, shards) = (node.replicas().control(), node.replicas().shards());
+        let moved = moves::serve(control.clone(), shards.clone(), inner.mover.open());
+        tokio::spawn(moved);
         let stop = async {
             if stopping.await.is_err() {
                 std::future::pending::<()>().await;

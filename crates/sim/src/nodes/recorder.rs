@@ -21,12 +21,25 @@ struct Record {
     /// The last number that was given to anything.
     numbers: u64,
     subscriptions: BTreeSet<Subscription>,
-    /// Messages whose publish was answered OK.
-    stored: BTreeSet<MessageId>,
-    /// Messages that were delivered to a subscription.
-    delivered: BTreeSet<(Subscription, MessageId)>,
     /// Messages whose ack was answered OK, or was sent and may count.
     settled: BTreeSet<(Subscription, MessageId)>,
+    /// Messages that were stored or delivered, and are none of those.
+    unsettled: BTreeSet<(Subscription, MessageId)>,
+    /// Keys that an operator has moved.
+    moved: u32,
+    /// Whether an operator moves no more.
+    ended_moving: bool,
+}
+
+impl Record {
+    /// A publish was answered OK. Its messages may have been delivered before.
+    fn stored(&mut self, ids: &[MessageId]) {
+        for subscription in &self.subscriptions {
+            let messages = ids.iter().map(|id| (*subscription, *id));
+            let unsettled = messages.filter(|message| !self.settled.contains(message));
+            self.unsettled.extend(unsettled);
+        }
+    }
 }
 
 impl Recorder {
@@ -34,13 +47,13 @@ impl Recorder {
     pub(super) fn event_at(&self, at: Timestamp, what: What) {
         let mut record = self.record();
         match &what {
-            What::PublishOk { ids, .. } => record.stored.extend(ids),
+            What::PublishOk { ids, .. } => record.stored(ids),
             What::Created { subscription, .. } => drop(record.subscriptions.insert(*subscription)),
             What::Delivered(delivered) => {
                 let message = (delivered.subscription, delivered.message);
-                record.delivered.insert(message);
                 // What comes again must be settled again.
                 record.settled.remove(&message);
+                record.unsettled.insert(message);
             }
             _ => {}
         }
@@ -71,7 +84,29 @@ impl Recorder {
     /// The ack of a delivery was answered OK, or may count.
     pub(super) fn settled(&self, delivered: &Delivered) {
         let message = (delivered.subscription, delivered.message);
-        self.record().settled.insert(message);
+        let mut record = self.record();
+        record.unsettled.remove(&message);
+        record.settled.insert(message);
+    }
+
+    /// A key has moved.
+    pub(super) fn moved(&self) {
+        self.record().moved += 1;
+    }
+
+    /// How often keys have moved.
+    pub(super) fn moves(&self) -> u32 {
+        self.record().moved
+    }
+
+    /// No key will be moved any more, and none is on its way.
+    pub(super) fn ended_moving(&self) {
+        self.record().ended_moving = true;
+    }
+
+    /// Whether no key will be moved any more.
+    pub(super) fn has_ended_moving(&self) -> bool {
+        self.record().ended_moving
     }
 
     pub(super) fn call(&self) -> Call {
@@ -92,14 +127,7 @@ impl Recorder {
 
     /// How many messages some subscription has not settled.
     pub(super) fn unsettled(&self) -> usize {
-        let record = self.record();
-        let stored = record.subscriptions.iter().flat_map(|subscription| {
-            let stored = record.stored.iter();
-            stored.map(|message| (*subscription, *message))
-        });
-        let mut wanted: BTreeSet<_> = stored.collect();
-        wanted.extend(&record.delivered);
-        wanted.difference(&record.settled).count()
+        self.record().unsettled.len()
     }
 
     /// The history, at the end.

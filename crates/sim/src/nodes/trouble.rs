@@ -19,6 +19,7 @@ const SLOW_DISK_MAX: Duration = Duration::from_secs(2);
 const JUMP_MAX: Duration = Duration::from_secs(3_600);
 
 impl World<'_> {
+    /// Begins a fault.
     pub(super) fn begin(&mut self, fault: &Fault) {
         self.say(format!("{:?} of {} begins", fault.kind, self.place(fault)));
         self.note(What::Down);
@@ -71,6 +72,19 @@ impl World<'_> {
                 self.members[fault.node].jump(by);
                 self.is_up(fault.node)
             }
+            // Told when the cluster has changed.
+            Kind::Join => {
+                self.join(fault.node);
+                false
+            }
+            Kind::Leave => {
+                self.send_away(fault.node);
+                false
+            }
+            Kind::LostDisk => {
+                self.lose_disk(fault.node);
+                false
+            }
         }
     }
 
@@ -110,7 +124,17 @@ impl World<'_> {
                     .disk()
                     .set_faults(Faults::default());
             }
-            Kind::Restart | Kind::ClockJump => {}
+            // One of the region leaves, often another one than came.
+            Kind::Join => {
+                let leaves = self.leaver(fault);
+                self.begin(&Fault {
+                    kind: Kind::Leave,
+                    node: leaves,
+                    ..fault.clone()
+                });
+            }
+            Kind::LostDisk => self.replace(fault.node),
+            Kind::Restart | Kind::ClockJump | Kind::Leave => {}
         }
     }
 
@@ -130,18 +154,23 @@ impl World<'_> {
                 disk.end_process();
                 continue;
             }
-            // Without power it can't even say that its connections end.
-            let others = self.others(node);
-            for other in &others {
-                self.sim.partition(&*name, &**other);
-            }
             disk.lose_power(fault.seed);
-            self.sim.crash(&*name);
-            for other in &others {
-                self.sim.repair(&*name, &**other);
-            }
+            self.silence(node);
         }
         felt
+    }
+
+    /// Ends a process which can't even say that its connections end.
+    pub(super) fn silence(&mut self, node: usize) {
+        let name = self.members[node].name().to_owned();
+        let others = self.others(node);
+        for other in &others {
+            self.sim.partition(&*name, &**other);
+        }
+        self.sim.crash(&*name);
+        for other in &others {
+            self.sim.repair(&*name, &**other);
+        }
     }
 
     fn stop(&mut self, node: usize) -> bool {

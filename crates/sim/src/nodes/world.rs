@@ -1,19 +1,21 @@
 //! Nodes and clients of a simulation, and the time in which they live.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use model::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use turmoil::{Builder, Sim};
 
-use super::client::{self, Endpoints, Phase, Subscribed};
+use super::churn::Churn;
+use super::client::{self, Endpoints, Ordered, Phase, Subscribed};
 use super::faults::{Fault, Tally};
-use super::member::{CLIENT_PORT, Member, PEER_PORT};
+use super::member::{ADMIN_PORT, CLIENT_PORT, Member, PEER_PORT};
 use super::plan::Plan;
 use super::recorder::Recorder;
 use super::trouble::START_AGAIN_AFTER;
-use super::verdict::{Verdict, digests};
+use super::verdict::{Verdict, checkpoints, digests};
 use crate::chance::Chance;
 use crate::history::{Key, Subscription, What};
 
@@ -22,6 +24,19 @@ const TICK: Duration = Duration::from_millis(1);
 /// Pieces of a connection that are on their way.
 const PIECES_MAX: usize = 64 * 1024;
 
+/// How far a simulation came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reached {
+    /// There was no cluster.
+    Nothing,
+    /// Clients published while things went wrong.
+    Load,
+    /// Nothing went wrong any more.
+    Settled,
+    /// Everything was acknowledged.
+    Drained,
+}
+
 /// A simulation under way.
 pub(super) struct World<'a> {
     pub(super) sim: Sim<'a>,
@@ -29,11 +44,12 @@ pub(super) struct World<'a> {
     /// How many faults keep each of them down.
     pub(super) held_down: Vec<u32>,
     pub(super) tally: Tally,
+    pub(super) churn: Churn,
     /// When each one is started again that ended by itself.
     start_again: Vec<Option<Duration>>,
     recorder: Recorder,
     phase: watch::Sender<Phase>,
-    plan: Plan,
+    pub(super) plan: Plan,
     /// Faults that begin or end, in order.
     changes: BTreeMap<(Duration, usize), (bool, Fault)>,
 }
@@ -54,9 +70,16 @@ impl World<'_> {
             let host = member.clone();
             sim.host(member.name(), move || host.clone().live());
         }
+        // Those that come later wait until it is their turn.
+        for member in &members[plan.begin..] {
+            sim.crash(member.name());
+        }
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let held_down = (0..members.len()).map(|node| u32::from(node >= plan.begin));
         let mut world = World {
             sim,
-            held_down: vec![0; members.len()],
+            held_down: held_down.collect(),
+            churn: Churn::new(members.len(), plan.begin, orders),
             tally: Tally::default(),
             start_again: vec![None; members.len()],
             members,
@@ -74,6 +97,7 @@ impl World<'_> {
             world.add_consumer(number, *subscribed);
         }
         world.add_administrator(subscriptions);
+        world.add_operator(ordered);
         world
     }
 
@@ -125,11 +149,58 @@ impl World<'_> {
         });
     }
 
-    /// The addresses of all nodes for clients, beginning with those of a region.
+    fn add_operator(&mut self, ordered: mpsc::UnboundedReceiver<Ordered>) {
+        let members = self.members.iter();
+        let nodes = members.map(|member| format!("{}:{ADMIN_PORT}", member.name()));
+        let nodes: Vec<_> = nodes.collect();
+        let recorder = self.recorder.clone();
+        let ordered = Mutex::new(Some(ordered));
+        self.sim.host("operator", move || {
+            let ordered = ordered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            let ordered = ordered.expect("operators never end");
+            let (nodes, recorder) = (nodes.clone(), recorder.clone());
+            async move {
+                client::obey(nodes, recorder, ordered).await;
+                Ok(())
+            }
+        });
+        match self.plan.move_every {
+            Some(every) => self.add_mover(every),
+            None => self.recorder.ended_moving(),
+        }
+    }
+
+    fn add_mover(&mut self, every: Duration) {
+        let keys = self.plan.regions.into_iter().flat_map(|region| {
+            let keys = 1..=self.plan.keys;
+            keys.map(move |key| key_name(region, key))
+        });
+        let keys: Vec<_> = keys.collect();
+        let nodes = self.members[..self.plan.begin].to_vec();
+        let seed = self.plan.seed ^ 1 << 56;
+        let (recorder, phase) = (self.recorder.clone(), self.phase.clone());
+        self.sim.host("mover", move || {
+            let (nodes, recorder) = (nodes.clone(), recorder.clone());
+            let (keys, phase) = (keys.clone(), phase.subscribe());
+            async move {
+                let chance = Chance::new(seed);
+                client::move_keys(nodes, recorder, keys, every, chance, phase).await;
+                Ok(())
+            }
+        });
+    }
+
+    /// The addresses for clients of all nodes that the cluster begins with, beginning with those of
+    /// a region.
     fn nodes_from(&self, region: usize) -> Vec<String> {
-        let count = self.members.len();
-        let first = region % self.plan.regions.len() * count / self.plan.regions.len();
-        let members = self.members.iter().cycle().skip(first).take(count);
+        let count = self.plan.begin;
+        let first = region % self.plan.regions.len() * self.plan.per_region();
+        let begin = self.members[..count].iter().cycle();
+        // What comes later is near nobody, and asked last.
+        let members = begin.skip(first).take(count).chain(&self.members[count..]);
         members
             .map(|member| format!("{}:{CLIENT_PORT}", member.name()))
             .collect()
@@ -227,6 +298,16 @@ impl World<'_> {
         self.say("all faults are over".to_owned());
     }
 
+    /// Whether anything goes wrong at all.
+    pub(super) fn has_faults(&self) -> bool {
+        !self.plan.faults.is_empty()
+    }
+
+    /// Whether no node comes or goes, and no key moves.
+    pub(super) fn is_settled(&self) -> bool {
+        self.churn.is_over() && self.recorder.has_ended_moving()
+    }
+
     /// Goes on until it is so; false when it is not after `patience`.
     pub(super) fn run_until(&mut self, patience: Duration, is: impl Fn(&Self) -> bool) -> bool {
         let deadline = self.elapsed().saturating_add(patience);
@@ -251,6 +332,7 @@ impl World<'_> {
                 (false, fault) => self.end(&fault),
             }
         }
+        self.watch_churn();
         for node in 0..self.members.len() {
             self.supervise(node, now);
         }
@@ -273,38 +355,42 @@ impl World<'_> {
 
     /// Whether all replicas of each group have come to the same state.
     pub(super) fn agrees(&self) -> bool {
-        digests(&self.members).is_empty()
+        digests(self.present()).is_empty()
+    }
+
+    /// The nodes that belong to the cluster.
+    fn present(&self) -> impl Iterator<Item = &Member> {
+        let members = self.members.iter().enumerate();
+        let present = members.filter(|(node, _)| !self.churn.is_away(*node));
+        present.map(|(_, member)| member)
     }
 
     /// What is to be said of it.
-    pub(super) fn verdict(self, begun: bool, drained: bool) -> Verdict {
-        let mut wrong = match begun {
-            true => digests(&self.members),
-            false => vec!["the cluster did not begin to work".to_owned()],
+    pub(super) fn verdict(self, reached: Reached) -> Verdict {
+        let mut wrong = match reached {
+            Reached::Nothing => vec!["the cluster did not begin to work".to_owned()],
+            _ => digests(self.present()),
         };
-        if begun && !drained {
-            wrong.push("not everything was acknowledged in time".to_owned());
+        match reached {
+            Reached::Load => wrong.push("nodes did not come and go, or keys move, in time".into()),
+            Reached::Settled => wrong.push("not everything was acknowledged in time".into()),
+            Reached::Nothing | Reached::Drained => {}
         }
-        let history = self.recorder.history(drained);
-        let said = self.recorder.said();
-        Verdict::new(self.elapsed(), &history, said, self.tally, wrong)
+        let history = self.recorder.history(reached == Reached::Drained);
+        let (elapsed, checkpoints) = (self.elapsed(), checkpoints(self.present()));
+        let (recorder, tally) = (&self.recorder, self.tally.clone());
+        Verdict::new(elapsed, recorder, &history, checkpoints, tally, wrong)
     }
 }
 
-/// The first founds the cluster, the others join it by way of any.
+/// The first founds the cluster, the others join it by way of any that is there at the beginning.
 fn members(plan: &Plan) -> Vec<Member> {
-    let peers = plan
-        .nodes
-        .iter()
-        .map(|(name, _)| format!("{name}:{PEER_PORT}"));
-    let peers: Vec<_> = peers.collect();
-    let member = |(number, (name, region)): (usize, &(String, &str))| {
-        let mut join = peers.clone();
-        join.remove(number);
-        if number == 0 {
-            join.clear();
-        }
-        Member::new(name, region, plan.seed ^ (number as u64) << 16, join)
+    let member = |(number, (name, region)): (usize, &(String, &'static str))| {
+        let others = plan.nodes[..plan.begin].iter();
+        let others = others.filter(|(other, _)| other != name);
+        let join = others.map(|(other, _)| format!("{other}:{PEER_PORT}"));
+        let seed = plan.seed ^ (number as u64) << 16;
+        Member::new((name, region), number == 0, seed, join.collect())
     };
     plan.nodes.iter().enumerate().map(member).collect()
 }

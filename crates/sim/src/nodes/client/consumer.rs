@@ -1,5 +1,7 @@
 //! Keeps a stream open, and acknowledges what comes.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{AcknowledgeRequest, ReceivedMessage, StreamingPullRequest};
 use tokio::time::sleep;
@@ -61,11 +63,12 @@ impl Consumer {
         });
         let mut client = SubscriberClient::new(self.endpoints.channel());
         let mut responses = client.streaming_pull(requests).await?.into_inner();
+        let credit = Credit::new(self.recorder.clone(), session);
         while let Some(response) = responses.message().await? {
             let received = proto::wire::decode_all(&response.received_messages);
             let received = received.expect("a node sends messages");
             if !received.is_empty() {
-                self.receive(session, received);
+                self.receive(&credit, received);
             }
         }
         Ok(())
@@ -74,11 +77,11 @@ impl Consumer {
     /// Acknowledges while it reads on: what was sent before an ack was answered is then read before
     /// its answer. Acks of which the answer is lost are not sent again: their messages may come
     /// again.
-    fn receive(&self, session: Session, received: Vec<ReceivedMessage>) {
+    fn receive(&self, credit: &Credit, received: Vec<ReceivedMessage>) {
         let mut ack_ids = Vec::new();
         let mut acks: Vec<(Call, Delivered)> = Vec::new();
         for received in received {
-            let delivered = self.delivered(session, &received);
+            let delivered = self.delivered(credit.session, &received);
             let delivery = delivered.delivery;
             self.recorder.event(What::Delivered(delivered.clone()));
             let call = self.recorder.call();
@@ -86,14 +89,18 @@ impl Consumer {
             ack_ids.push(received.ack_id);
             acks.push((call, delivered));
         }
+        credit.take(acks.len());
         let request = AcknowledgeRequest {
             subscription: self.subscribed.name(),
             ack_ids,
         };
         let mut client = SubscriberClient::new(self.endpoints.channel());
-        let recorder = self.recorder.clone();
+        let (recorder, credit) = (self.recorder.clone(), credit.clone());
         tokio::spawn(async move {
             let answer = client.acknowledge(timed(request)).await;
+            if answer.is_ok() {
+                credit.give_back(acks.len());
+            }
             for (call, delivered) in acks {
                 if answer.is_ok() {
                     recorder.event(What::AckOk { call });
@@ -118,5 +125,53 @@ impl Consumer {
             value: Value(value.expect("only this simulation publishes")),
             ack_deadline: ACK_DEADLINE,
         }
+    }
+}
+
+/// How much a stream may have outstanding still, as far as its client knows: what was delivered is
+/// outstanding until its ack is answered. Clones are the same.
+#[derive(Clone)]
+struct Credit {
+    recorder: Recorder,
+    session: Session,
+    outstanding: Arc<Mutex<usize>>,
+}
+
+impl Credit {
+    /// Nothing is outstanding yet.
+    fn new(recorder: Recorder, session: Session) -> Self {
+        let credit = Credit {
+            recorder,
+            session,
+            outstanding: Arc::default(),
+        };
+        credit.tell(true);
+        credit
+    }
+
+    fn take(&self, messages: usize) {
+        self.change(|outstanding| outstanding + messages);
+    }
+
+    fn give_back(&self, messages: usize) {
+        self.change(|outstanding| outstanding - messages);
+    }
+
+    fn change(&self, change: impl FnOnce(usize) -> usize) {
+        let mut outstanding = self
+            .outstanding
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_free = |outstanding| outstanding < OUTSTANDING_MAX as usize;
+        let before = is_free(*outstanding);
+        *outstanding = change(*outstanding);
+        if is_free(*outstanding) != before {
+            self.tell(!before);
+        }
+    }
+
+    fn tell(&self, free: bool) {
+        let session = self.session;
+        self.recorder.event(What::Credit { session, free });
     }
 }

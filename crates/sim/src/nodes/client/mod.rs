@@ -4,15 +4,18 @@
 //! - [`endpoints`]: the nodes that it knows.
 //! - [`administrator`]: creates what the others use.
 //! - [`publisher`], [`consumer`]: what they do.
+//! - [`operator`]: moves keys, and has nodes leave.
 
 mod administrator;
 mod consumer;
 mod endpoints;
+mod operator;
 mod publisher;
 
 pub(super) use administrator::administrate;
 pub(super) use consumer::consume;
 pub(super) use endpoints::Endpoints;
+pub(super) use operator::{Order, Ordered, move_keys, obey};
 pub(super) use publisher::publish;
 
 use std::time::Duration;
