@@ -118,7 +118,7 @@ impl Health {
         let misplaced = |placement: &Placement| {
             let core = self.groups.get(placement.group);
             core.is_some_and(|core| {
-                core.leader() == Some(core.node()) && core.voters() != placement.voters
+                core.leader() == Some(core.node()) && !core.is_decided(&placement.voters)
             })
         };
         self.wrong(misplaced, "the voters are on their way of")

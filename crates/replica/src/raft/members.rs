@@ -49,6 +49,17 @@ impl Core {
         }
     }
 
+    /// Whether exactly these vote, and that is decided: if this node is lost now, those who voted
+    /// before are not needed any more.
+    pub(crate) fn is_decided(&self, voters: &BTreeSet<NodeId>) -> bool {
+        let applied = self.applied().borrow().map_or(0, |at| at.index);
+        let server = self.raft().server_metrics();
+        let server = server.borrow_watched();
+        let members = &server.membership_config;
+        let said_at = members.log_id().as_ref().map_or(0, |at| at.index);
+        said_at <= applied && *members.get_joint_config() == [voters.clone()]
+    }
+
     /// How many entries a node lacks of this leader's log. `None` when this node does not lead, or
     /// has not heard of the other one yet.
     pub(crate) fn lag(&self, node: NodeId) -> Option<u64> {
