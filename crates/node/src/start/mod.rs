@@ -41,8 +41,8 @@ const DEAD_LETTERS_WAITING_MAX: usize = 256;
 
 /// How long a node that is about to stop still takes calls, so that load balancers can notice.
 const NOTICE: Duration = Duration::from_secs(1);
-/// How long a shutdown waits for others to take its leaderships.
-const HAND_OVER_MAX: Duration = Duration::from_secs(5);
+/// How long a shutdown waits for others to take its leaderships, one after another.
+const HAND_OVER_MAX: Duration = Duration::from_secs(10);
 /// How long a shutdown waits for the calls that are under way.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 

@@ -16,9 +16,9 @@ use super::{Core, Stopped};
 /// way, and it waits for them before it campaigns.
 const HANDED_OVER_LAG_MAX: u64 = 64;
 
-/// How long the work of a leader may take to rest before its leadership is handed over: several
-/// times a commit between distant regions.
-const REST_MAX: Duration = Duration::from_millis(500);
+/// How long the work of a leader may take to rest before its leadership is handed over: a commit
+/// between distant regions, on a machine that is busy.
+const REST_MAX: Duration = Duration::from_secs(1);
 
 /// A node that was heard of so lately is there. Heartbeats come several times in that.
 const HEARD_WITHIN: Duration = Duration::from_secs(1);
