@@ -197,20 +197,31 @@ impl Mover {
         let mut waits_for = Trouble::Registry;
         let attempts = async {
             let mut pause = PAUSE_MIN;
+            let mut is_tried = false;
             let mut moved_after = None;
             loop {
                 match self.step(key).await {
-                    Step::Done(outcome, pin) => {
+                    // Whoever has moved it: it was elsewhere.
+                    Step::Done(_, pin) if is_tried => {
                         return Ok(Done {
-                            outcome: moved_after.map_or(outcome, |_| Outcome::Moved),
+                            outcome: Outcome::Moved,
                             pin,
-                            took: moved_after.unwrap_or_default(),
+                            took: moved_after.unwrap_or_else(|| began.elapsed()),
                         });
+                    }
+                    Step::Done(outcome, pin) => {
+                        let took = Duration::ZERO;
+                        return Ok(Done { outcome, pin, took });
                     }
                     Step::Never(why) => return Err(why),
                     // Whether it is there is looked at once more: somebody else may move it too.
-                    Step::Moved => moved_after = Some(began.elapsed()),
+                    Step::Moved => {
+                        is_tried = true;
+                        moved_after = Some(began.elapsed());
+                    }
                     Step::Again(trouble) => {
+                        // The answer may be lost, and the key on its way.
+                        is_tried |= matches!(trouble, Trouble::Owner | Trouble::Undone);
                         waits_for = trouble;
                         sleep(pause).await;
                         pause = (pause * 2).min(PAUSE_MAX);
