@@ -111,6 +111,8 @@ pub const LANE_REWINDS_MAX: usize = 16;
 pub const SETTLED_KEPT: Duration = Duration::from_secs(600);
 /// A drained strand that was idle for this long is released.
 pub const STRAND_IDLE: Duration = Duration::from_secs(600);
+/// A pin that was not written for this long is asked after: it goes if nothing of its key is stored.
+pub const PIN_IDLE: Duration = STRAND_IDLE;
 /// Strands of one shard that are sealed at once: each may be a question to a registry group, and
 /// publishes of it wait. Others that could be released wait for their turn.
 pub const SEALED_STRANDS_MAX: usize = 2_000;

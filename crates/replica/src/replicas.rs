@@ -24,7 +24,7 @@ use crate::members;
 use crate::metrics::Metrics;
 use crate::peer::Peers;
 use crate::raft::{Core, Stopped};
-use crate::registry::RegistryClient;
+use crate::registry::{RegistryClient, sweep};
 use crate::session_numbers::SessionNumbers;
 use crate::settings::Settings;
 use crate::shard::{ForwardRequest, Hosts, Links, Shards, Site};
@@ -192,6 +192,12 @@ impl Replicas {
         };
         catalogue_work.spawn(catalogue.work(catalogue_work.ear()));
         work.spawn(cut_logs(settings, groups.clone(), work.ear()));
+        work.spawn(sweep::sweep(
+            groups.clone(),
+            shards.clone(),
+            clock,
+            work.ear(),
+        ));
         work.spawn(members::keep(
             groups.clone(),
             client.clone(),

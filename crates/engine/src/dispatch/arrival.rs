@@ -48,6 +48,7 @@ impl Leader {
                     self.seals.drop(key, epoch);
                 }
             }
+            TransferMessage::OldPins { pins } => self.look_for_strands(step, pins)?,
         }
         Ok(())
     }

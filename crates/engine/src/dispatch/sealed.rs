@@ -211,6 +211,23 @@ impl Leader {
         Ok(())
     }
 
+    /// Old pins of this shard: those go that have no strand here. What the next publish of such a key
+    /// opens, it opens at an epoch of its own.
+    pub(super) fn look_for_strands(
+        &mut self,
+        step: &mut Step<'_>,
+        pins: Vec<(StrandKey, Epoch)>,
+    ) -> Result<(), Fault> {
+        for (key, epoch) in pins {
+            let is_in_use = self.claims.holds(&key) || self.seals.freezes(&key);
+            let strand = read::strand(step.view, key.topic, key.strand)?;
+            if strand.is_none() && !is_in_use {
+                self.seals.is_absent(key, epoch);
+            }
+        }
+        Ok(())
+    }
+
     /// Removes pins that have no strand here and never will have one.
     fn release_absent(
         &mut self,

@@ -95,9 +95,12 @@ impl Seals {
         }
     }
 
-    /// A pin of an epoch has no strand here.
+    /// A pin of an epoch has no strand here. Of more than fit into one command, those that come late
+    /// are found again.
     pub(super) fn is_absent(&mut self, key: StrandKey, epoch: Epoch) {
-        self.absents.insert(key, epoch);
+        if self.absents.len() < REGISTRY_KEYS_MAX {
+            self.absents.insert(key, epoch);
+        }
     }
 
     /// A strand is sealed: its pin must be asked for.

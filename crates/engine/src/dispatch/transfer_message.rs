@@ -1,4 +1,5 @@
-//! What the leaders of two shards tell each other about a key that moves. Any of it may be lost, or
+//! What the leaders of two shards tell each other about a key that moves, and what a registry group
+//! says of its pins. Any of it may be lost, or
 //! come late or twice: both sides work by their rows and say it again.
 
 use bytes::Bytes;
@@ -52,6 +53,12 @@ pub enum TransferMessage {
         key: StrandKey,
         /// The epoch.
         epoch: Epoch,
+    },
+    /// From a registry group: these pins of the shard are old. They go if nothing of their keys is
+    /// stored.
+    OldPins {
+        /// The keys, with the epochs of their pins; all of one group.
+        pins: Vec<(StrandKey, Epoch)>,
     },
 }
 

@@ -1,5 +1,8 @@
 //! One registry group in memory, and what its commands answer.
 
+use std::time::Duration;
+
+use model::limits::PIN_IDLE;
 use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, ShardNumber, Term};
 
 use super::*;
@@ -165,4 +168,59 @@ fn every_key_has_one_group_and_every_group_has_keys() {
     for group in groups {
         assert!((0..9).any(|number| registries.of(KeyHash([number; 16])) == group));
     }
+}
+
+/// How many pins are to be asked after at so many seconds.
+fn asked_after(world: &World, sweep: &mut PinSweep, seconds: u64) -> usize {
+    let now = model::Timestamp::ZERO.plus(Duration::from_secs(seconds));
+    let found = sweep.look(&world.view, now).unwrap();
+    found.values().map(Vec::len).sum()
+}
+
+#[test]
+fn pins_are_asked_after_when_they_are_old_and_never_one_that_a_move_has_written() {
+    let idle = PIN_IDLE.as_secs();
+    let mut world = World::default();
+    world.claim(HERE, &[1, 2, 3]);
+    world.bind(1, THERE, Some(MOVE), 500);
+    let mut sweep = PinSweep::default();
+    assert_eq!(asked_after(&world, &mut sweep, 0), 0);
+    world.claim(HERE, &[3, 4]);
+    assert_eq!(asked_after(&world, &mut sweep, idle - 1), 0);
+    let now = model::Timestamp::ZERO.plus(PIN_IDLE);
+    let found = sweep.look(&world.view, now).unwrap();
+    let old = PinsByShard::from([(HERE, vec![(key(2), Epoch(2))])]);
+    assert_eq!(found, old, "the others were written since, or moved");
+    assert_eq!(
+        asked_after(&world, &mut sweep, 2 * idle),
+        3,
+        "in a later round those that were young, and again that one"
+    );
+}
+
+#[test]
+fn a_round_over_many_pins_takes_several_looks() {
+    let many = |high: u8| {
+        let keys = (0..=u8::MAX).map(move |low| StrandKey {
+            topic: Incarnation(7),
+            strand: KeyHash([[high, low]; 8].concat().try_into().unwrap()),
+        });
+        keys.collect()
+    };
+    let mut world = World::default();
+    for high in 0..10 {
+        let strands = many(high);
+        world.apply(Command::Claim(Claim {
+            shard: HERE,
+            strands,
+        }));
+    }
+    let mut sweep = PinSweep::default();
+    assert_eq!(asked_after(&world, &mut sweep, 0), 0);
+    let start = PIN_IDLE.as_secs();
+    let looks: Vec<usize> = (start..start + 5)
+        .map(|second| asked_after(&world, &mut sweep, second))
+        .collect();
+    assert_eq!(looks, [1_000, 1_000, 560, 0, 0]);
+    assert_eq!(asked_after(&world, &mut sweep, start + 60), 1_000);
 }

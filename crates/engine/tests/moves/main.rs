@@ -3,3 +3,4 @@
 mod world;
 
 mod moves;
+mod pins;

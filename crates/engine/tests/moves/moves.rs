@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use engine::dispatch::{AckReply, ModifyReply, MoveReply, PublishReply};
-use engine::registry::{Claim, Command};
 use engine::table::arrived::Arrived;
 use engine::table::run::Run;
 use engine::table::sealed::Sealed;
@@ -11,7 +10,7 @@ use engine::table::staged::{Staged, StagedItem};
 use engine::table::strand::Strand;
 use model::Epoch;
 
-use crate::world::{EAST, LATE, SUB, WEST, World, key, number, settings, text};
+use crate::world::{EAST, LATE, SUB, WEST, World, number, settings, text};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -398,24 +397,4 @@ fn a_moved_key_is_released_like_any_other() {
         );
         assert_eq!(rows, (0, 0));
     }
-}
-
-#[test]
-fn a_pin_of_which_nothing_is_stored_goes_when_its_key_is_to_move() {
-    let mut world = World::new(settings(true, false));
-    let claim = Command::Claim(Claim {
-        shard: number(WEST),
-        strands: vec![key("k")],
-    });
-    world.ask(&claim);
-    assert_eq!(world.pin("k").map(|pin| pin.shard), Some(number(WEST)));
-    let request = world.move_key(WEST, "k", EAST);
-    assert_eq!(world.moved.get(&request), Some(&MoveReply::NotHere));
-    assert_eq!(world.pin("k"), None, "whoever claims it next owns it");
-    let publish = world.send_publish(EAST, "k", &["a"]);
-    let reply = world.publish_reply(publish);
-    assert!(
-        matches!(reply, Some(PublishReply::Stored { .. })),
-        "{reply:?}"
-    );
 }

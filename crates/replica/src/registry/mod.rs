@@ -2,9 +2,11 @@
 //!
 //! - [`service`]: how other nodes ask the groups that this one leads.
 //! - [`look`]: a look at the pins, for operators.
+//! - [`sweep`]: pins of which nothing is stored go.
 
 mod look;
 mod service;
+pub(crate) mod sweep;
 
 pub use look::Pins;
 

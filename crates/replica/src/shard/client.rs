@@ -151,8 +151,8 @@ impl ShardClient {
             .await
     }
 
-    /// Tells the shard's leader something about a key that moves. It may get lost.
-    pub(super) async fn tell(self, message: TransferMessage) {
+    /// Tells the shard's leader something about a key. It may get lost.
+    pub(crate) async fn tell(self, message: TransferMessage) {
         let mut search = self.way.search();
         if let Some(target) = search.next().await {
             let _ = target.send(self.shard(), Request::Tell { message }).await;

@@ -35,7 +35,8 @@ impl Pin {
         let mut client = access.client(target).await?;
         let pinned = client.pin_key(request).await?.into_inner();
         note(
-            "a key to which nothing is published does not stay pinned for ever: publish to it soon",
+            "publish to it soon: a pin of which nothing is stored goes again, after ten minutes at \
+             the earliest",
         );
         Ok(pinned)
     }
