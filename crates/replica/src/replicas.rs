@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tonic::service::Routes;
 use tracing::{info, warn};
 
-use crate::catalogue::{self, Catalogue};
+use crate::catalogue::{self, Catalogue, CatalogueLease};
 use crate::clock::Clock;
 use crate::control::{ControlClient, leader};
 use crate::digests::Digests;
@@ -191,22 +191,7 @@ impl Replicas {
             sessions: sessions.clone(),
         };
         catalogue_work.spawn(catalogue.work(catalogue_work.ear()));
-        work.spawn(cut_logs(settings, groups.clone(), work.ear()));
-        work.spawn(sweep::sweep(
-            groups.clone(),
-            shards.clone(),
-            clock,
-            work.ear(),
-        ));
-        work.spawn(members::keep(
-            groups.clone(),
-            client.clone(),
-            peers,
-            shards.clone(),
-            lease.clone(),
-            work.ear(),
-        ));
-        Replicas {
+        let mut replicas = Replicas {
             control: client,
             registry,
             shards,
@@ -219,7 +204,25 @@ impl Replicas {
             store,
             work,
             catalogue_work,
-        }
+        };
+        replicas.tend(peers, lease, clock);
+        replicas
+    }
+
+    /// Begins what is done from time to time.
+    fn tend(&mut self, peers: Peers, lease: CatalogueLease, clock: Clock) {
+        let (groups, shards, work) = (&self.groups, &self.shards, &mut self.work);
+        work.spawn(cut_logs(self.settings, groups.clone(), work.ear()));
+        let swept = sweep::sweep(groups.clone(), shards.clone(), clock, work.ear());
+        work.spawn(swept);
+        work.spawn(members::keep(
+            groups.clone(),
+            self.control.clone(),
+            peers,
+            shards.clone(),
+            lease,
+            work.ear(),
+        ));
     }
 
     /// Waits until the catalogue on this node is as new as what any node has answered.
