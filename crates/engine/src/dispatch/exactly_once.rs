@@ -194,7 +194,8 @@ impl Dispatcher {
         }
         let in_lane = backlog.in_lane(&run);
         // One that its key has brought from another shard has come while this leader led.
-        let begins = match logged.generation.epoch < backlog.epoch_of(&run)?.0 {
+        let brought = logged.generation.epoch < backlog.epoch_of(&run)?.0;
+        let begins = match brought {
             true => step.now,
             false => self.restart(step, &logged),
         };
@@ -212,6 +213,7 @@ impl Dispatcher {
             deadline: Some(release.map_or(deadline, |release| deadline.min(release))),
             extended: logged.extended,
             logged: true,
+            brought,
             unconfirmed: release.is_some(),
             if_back: None,
             acks: 0,

@@ -26,6 +26,8 @@ pub(super) struct Lease {
     pub(super) deadline: Option<Timestamp>,
     /// Whether the client has ever changed its deadline: it has surely got the message.
     pub(super) extended: bool,
+    /// Whether its key may have brought it from another shard, which numbers deliveries apart.
+    pub(super) brought: bool,
     /// Whether the log has it, and must hear of its end.
     pub(super) logged: bool,
     /// Its session has ended before the client confirmed it: that it runs out is no failure.

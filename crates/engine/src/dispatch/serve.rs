@@ -176,6 +176,7 @@ impl Dispatcher {
             deadline: (!logged).then(|| step.now.plus(serving.ack_deadline)),
             extended: false,
             logged,
+            brought: false,
             unconfirmed: false,
             if_back: None,
             acks: 0,

@@ -229,6 +229,19 @@ fn exactly_once_leases_and_ack_ids_of_before_stay_valid() {
 }
 
 #[test]
+fn a_stream_keeps_what_a_move_has_brought_where_it_opens_again() {
+    let mut world = World::new(settings(true, true));
+    world.publish("k", &["a"]);
+    let stream = world.stream(WEST);
+    let received = world.take();
+    moved(&mut world, WEST, EAST);
+    world.stream_again(EAST, stream);
+    world.pass(Duration::from_secs(5));
+    assert!(world.texts().is_empty(), "P6: its client has it");
+    assert_eq!(world.ack(&received[0]), AckReply::Acknowledged);
+}
+
+#[test]
 fn an_exactly_once_ack_of_before_the_move_may_be_repeated_after_it() {
     let mut world = World::new(settings(true, true));
     world.publish("k", &["a"]);

@@ -219,11 +219,32 @@ impl World {
     }
 
     pub(crate) fn stream_of(&mut self, shard: usize, subscription: Incarnation) -> SessionId {
+        let session = self.session_id();
+        self.open(shard, subscription, session, session);
+        session
+    }
+
+    /// A stream of before is open there too.
+    pub(crate) fn stream_again(&mut self, shard: usize, stream: SessionId) {
+        let session = self.session_id();
+        self.open(shard, SUB, session, stream);
+    }
+
+    fn session_id(&mut self) -> SessionId {
         self.sessions += 1;
-        let session = SessionId {
+        SessionId {
             node: NodeId(1),
             number: self.sessions,
-        };
+        }
+    }
+
+    fn open(
+        &mut self,
+        shard: usize,
+        subscription: Incarnation,
+        session: SessionId,
+        first: SessionId,
+    ) {
         self.open.insert(session, shard);
         self.input(
             shard,
@@ -234,11 +255,10 @@ impl World {
                 kind: SessionKind::Stream,
                 ack_deadline: Duration::from_secs(10),
                 client: None,
-                first: session,
+                first,
                 received: None,
             }),
         );
-        session
     }
 
     /// What all streams have received since the last call.
