@@ -160,14 +160,17 @@ impl ShardClient {
     }
 
     /// Opens a pull at the shard's leader, as soon as there is one. What happens to it arrives as
-    /// `events`, [`super::SessionChange::Ended`] last.
+    /// `events`, [`super::SessionChange::Ended`] last. `attempts` says how many before this one found
+    /// no leader.
     pub async fn open_session(
         &self,
         open: OpenSession,
         events: mpsc::UnboundedSender<SessionEvent>,
+        attempts: u32,
     ) -> ShardSession {
         let (shard, session) = (self.shard(), open.session);
-        let mut search = self.way.search();
+        // Who was asked twice and did not lead may know no better: then somebody else is asked first.
+        let mut search = self.way.search_behind(attempts as usize / 2);
         loop {
             let request = Request::OpenSession {
                 open: open.clone(),

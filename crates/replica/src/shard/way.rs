@@ -1,8 +1,9 @@
 //! The way to a shard's leader: here, or on another node.
 //!
-//! Who leads is known from this node's own replica, if there is one; else from what other nodes
-//! said; else the voters are asked in turn. Every call searches for itself, so that none waits
-//! behind another, and a call that was certainly not done is sent again until its time is over.
+//! Who leads is known from what other nodes said; else from this node's own replica, if there is
+//! one, which may be out of touch or belong to the group no more; else the voters are asked in turn.
+//! Every call searches for itself, so that none waits behind another, and a call that was certainly
+//! not done is sent again until its time is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,6 +58,8 @@ pub(super) struct Hints(Arc<Mutex<BTreeMap<ShardNumber, NodeId>>>);
 /// The search of one call for a leader.
 pub(super) struct Search<'w> {
     way: &'w Way,
+    /// How many of those who may lead were asked before this search.
+    skipped: usize,
     /// Who was asked since the last pause.
     asked: BTreeSet<NodeId>,
     pause: Duration,
@@ -97,8 +100,14 @@ impl Way {
 
     /// A new search.
     pub(super) fn search(&self) -> Search<'_> {
+        self.search_behind(0)
+    }
+
+    /// A search that begins behind so many of those who may lead.
+    pub(super) fn search_behind(&self, skipped: usize) -> Search<'_> {
         Search {
             way: self,
+            skipped,
             asked: BTreeSet::new(),
             pause: PAUSE_MIN,
         }
@@ -138,8 +147,9 @@ impl Way {
 
     /// Another node that leads, as far as this one knows.
     fn leader_elsewhere(&self, known: &Known) -> Option<NodeId> {
-        let here = known.here.as_ref().and_then(LocalShard::leader);
-        let leader = here.or_else(|| self.links.hints().of(self.shard));
+        let said = self.links.hints().of(self.shard);
+        let here = || known.here.as_ref().and_then(LocalShard::leader);
+        let leader = said.or_else(here);
         leader.filter(|leader| *leader != self.links.node())
     }
 
@@ -212,6 +222,8 @@ impl Search<'_> {
         let mut order: Vec<NodeId> = leader.into_iter().chain(first.iter().copied()).collect();
         order.extend(later);
         order.sort_by_key(|candidate| way.links.doubts(*candidate));
+        let skipped = self.skipped.checked_rem(order.len()).unwrap_or(0);
+        order.rotate_left(skipped);
         drop(known);
         order.into_iter().find_map(|candidate| {
             let is_new = candidate != node && self.asked.insert(candidate);

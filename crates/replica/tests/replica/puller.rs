@@ -38,7 +38,7 @@ impl Puller {
             first: session,
             received: None,
         };
-        let session = soon("an opening", shard.open_session(open, sender)).await;
+        let session = soon("an opening", shard.open_session(open, sender, 0)).await;
         Puller {
             session,
             shard: shard.clone(),

@@ -200,7 +200,7 @@ impl Openings {
                 sleep(pause).await;
             }
             let ack_deadline = open.ack_deadline;
-            let at = shard.open_session(open, events).await;
+            let at = shard.open_session(open, events, attempts).await;
             Opened {
                 shard: number,
                 at,
