@@ -10,9 +10,8 @@ use crate::unforgiving::{Figures, Unforgiving};
 const AUDIT_PACE: Duration = Duration::from_millis(100);
 /// Acks of the audit between two restarts.
 const ACKS: usize = 100;
-/// Fewer than one publish in so many may fail. On a machine of one's own it is one in a thousand at
-/// most, as drills ask for, and none takes a second; a test machine runs all nodes unoptimized, and
-/// other things too.
+/// Fewer than one publish in so many may fail. Drills ask for less than one in a thousand, and that
+/// none takes a second; a test machine runs all nodes unoptimized, and other things too.
 const FAILED_ONE_IN: usize = 50;
 /// And none may take so long.
 const PUBLISH_MAX: Duration = Duration::from_secs(5);
