@@ -11,6 +11,8 @@ use crate::key::Column;
 
 /// Bytes of all blob files that hold a live payload. Not among the names that the binding has.
 const LIVE_BLOB_BYTES: &str = "rocksdb.live-blob-file-size";
+/// Bytes in them of payloads that are no longer live.
+const BLOB_GARBAGE_BYTES: &str = "rocksdb.live-blob-file-garbage-size";
 /// How the share of blob files whose live payloads compactions move is set.
 const RELOCATED_SHARE: &str = "blob_garbage_collection_age_cutoff";
 
@@ -47,12 +49,18 @@ impl RocksBackend {
         Ok(self.db.flush_cfs_opt(&columns, &FlushOptions::default())?)
     }
 
-    /// Lets compactions move payloads as far as a quarter of what is free has room for them: they
-    /// are on the disk twice until the old files go, and others write meanwhile.
+    /// Lets compactions move payloads where that gives back enough, and as far as a quarter of what
+    /// is free has room for them: they are on the disk twice until the old files go, and others write
+    /// meanwhile.
     pub(super) fn relocate_within(&self, free: u64) -> Result<(), DiskError> {
         let column = self.column(Column::Message);
-        let live = self.db.property_int_value_cf(&column, LIVE_BLOB_BYTES)?;
-        let share = share(free, live.unwrap_or(0));
+        let bytes = |property| self.db.property_int_value_cf(&column, property);
+        let all = bytes(LIVE_BLOB_BYTES)?.unwrap_or(0);
+        let garbage = bytes(BLOB_GARBAGE_BYTES)?.unwrap_or(0);
+        let share = match is_worth_it(garbage, all) {
+            true => share(free, all),
+            false => 0,
+        };
         if self.relocation.0.swap(share, Ordering::Relaxed) != share {
             let text = (f64::from(share) / 16.0).to_string();
             self.db
@@ -60,6 +68,14 @@ impl RocksBackend {
         }
         Ok(())
     }
+}
+
+/// Whether so much of blob files is garbage that live payloads should be moved out of it. A file
+/// without any goes by itself, and consumers that keep up leave nothing else; a backlog would be
+/// copied again and again for nothing, which at half of the maximum rate took half of the disk's
+/// bandwidth.
+fn is_worth_it(garbage: u64, all: u64) -> bool {
+    garbage >= all / 4
 }
 
 /// Sixteenths of `live` bytes that a quarter of `free` bytes have room for.
@@ -70,7 +86,15 @@ fn share(free: u64, live: u64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{is_worth_it, share};
+
+    #[test]
+    fn a_backlog_stays_where_it_is() {
+        assert!(!is_worth_it(0, 1_000));
+        assert!(!is_worth_it(249, 1_000));
+        assert!(is_worth_it(250, 1_000));
+        assert!(is_worth_it(0, 0), "it costs nothing");
+    }
 
     #[test]
     fn payloads_are_moved_within_a_quarter_of_what_is_free() {
