@@ -66,7 +66,7 @@ pub(crate) async fn run(
     if !options.no_consume {
         drain(options, &consuming, &mut consumers).await?;
     }
-    let memory = resources.memory(options)?;
+    let memory = resources.memory(options).await?;
     finish.send_replace(true);
     while let Some(ended) = consumers.join_next().await {
         unwind(ended)?;

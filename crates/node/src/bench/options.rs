@@ -93,7 +93,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) keep: bool,
     /// Also tells how much memory that process of this machine has gained, from before the topic is
-    /// created until all has been received.
+    /// created until all has been received. Waits both times until it has settled.
     #[arg(long, value_name = "PID")]
     pub(crate) watch_process: Option<u32>,
     /// Threads of this client.

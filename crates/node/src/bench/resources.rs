@@ -7,7 +7,7 @@ use proto::pubsub::{DeleteSubscriptionRequest, DeleteTopicRequest, Subscription,
 use tokio::task::JoinSet;
 use tonic::Status;
 
-use super::memory::resident_bytes;
+use super::memory::settled_bytes;
 use super::options::Options;
 use crate::cli::{Failure, Target};
 
@@ -35,7 +35,7 @@ impl Resources {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let run = format!("bench-{}-{}", since.as_millis(), process::id());
-        let memory_before = options.watch_process.map(resident_bytes).transpose()?;
+        let memory_before = watched_bytes(options).await?;
         let resources = Resources {
             memory_before,
             target: target.clone(),
@@ -80,8 +80,8 @@ impl Resources {
     }
 
     /// What the watched process had before, and has now, in bytes.
-    pub(crate) fn memory(&self, options: &Options) -> Result<Option<[u64; 2]>, Failure> {
-        let now = options.watch_process.map(resident_bytes).transpose()?;
+    pub(crate) async fn memory(&self, options: &Options) -> Result<Option<[u64; 2]>, Failure> {
+        let now = watched_bytes(options).await?;
         Ok(self
             .memory_before
             .zip(now)
@@ -103,6 +103,14 @@ impl Resources {
         };
         self.target.publisher().await?.delete_topic(request).await?;
         deleted
+    }
+}
+
+/// What the watched process has, in bytes, if one is watched.
+async fn watched_bytes(options: &Options) -> Result<Option<u64>, Failure> {
+    match options.watch_process {
+        Some(process) => settled_bytes(process).await.map(Some),
+        None => Ok(None),
     }
 }
 

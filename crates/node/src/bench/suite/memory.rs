@@ -18,14 +18,15 @@ pub(crate) fn idle_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
 
 /// Subscriptions from which nobody pulls.
 pub(crate) fn idle_subscriptions(lab: &Lab) -> Result<Vec<Line>, Failure> {
-    let subscriptions = lab.scale.subscriptions;
+    // A project has no more than these with the two that are not idle.
+    let subscriptions = lab.scale.subscriptions - 1;
     let arguments = format!("--no-consume --count 1 --idle-subscriptions {subscriptions}");
     gained(
         lab,
         "memory of an idle subscription",
         &arguments,
         subscriptions,
-        // A project has no more of them.
+        // For the same reason.
         false,
     )
 }
