@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use model::limits::{CALL_WAIT_MARGIN, CALL_WAIT_MAX};
+use tokio::time;
 use tonic::metadata::MetadataMap;
+use tonic::{Response, Status};
+
+use crate::status::{Failure, Unavailable};
 
 /// How long the caller waits, if it says so in a form that gRPC defines.
 pub(crate) fn timeout(metadata: &MetadataMap) -> Option<Duration> {
@@ -21,9 +26,39 @@ pub(crate) fn timeout(metadata: &MetadataMap) -> Option<Duration> {
     }
 }
 
+/// Answers a call of the catalogue, whose caller waits for `timeout`; so long before that ends that
+/// the answer arrives. Clients try UNAVAILABLE again, and not their own DEADLINE_EXCEEDED.
+pub(crate) async fn in_time<T>(
+    timeout: Option<Duration>,
+    call: impl Future<Output = Result<T, Failure>>,
+) -> Result<Response<T>, Status> {
+    let wait = match timeout {
+        Some(timeout) => timeout - CALL_WAIT_MARGIN.min(timeout / 8),
+        None => CALL_WAIT_MAX,
+    };
+    match time::timeout(wait, call).await {
+        Ok(answer) => Ok(Response::new(answer?)),
+        Err(_) => Err(Failure::from(Unavailable::Catalogue).into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_without_an_answer_ends_before_its_caller_does() {
+        for (timeout, margin) in [(5_000, 250), (800, 100)] {
+            let timeout = Duration::from_millis(timeout);
+            let began = time::Instant::now();
+            let answer = in_time::<()>(Some(timeout), std::future::pending()).await;
+            assert_eq!(answer.unwrap_err().code(), tonic::Code::Unavailable);
+            assert_eq!(timeout - began.elapsed(), Duration::from_millis(margin));
+        }
+        assert!(in_time::<()>(None, std::future::pending()).await.is_err());
+        let answered = in_time(None, async { Ok(7) }).await;
+        assert_eq!(answered.unwrap().into_inner(), 7);
+    }
 
     fn read(text: &str) -> Option<Duration> {
         let mut metadata = MetadataMap::new();

@@ -67,6 +67,9 @@ pub(crate) enum Unavailable {
     /// The node shuts down.
     #[error("This node is shutting down. Please try again.")]
     Draining,
+    /// The nodes that keep the catalogue could not be asked, or did not answer in time.
+    #[error("The catalogue did not answer in time; a change may still be made. Please try again.")]
+    Catalogue,
     /// The stream is at its age, or idle, or its shard has a new leader.
     #[error("The service was unable to fulfill your request. Please try again. [code=8a75]")]
     StreamClosed,

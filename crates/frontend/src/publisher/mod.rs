@@ -14,7 +14,7 @@ use proto::pubsub::{
 use router::Router;
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::deadline::timeout;
+use crate::deadline::{in_time, timeout};
 use crate::unsupported::unsupported;
 
 /// Serves `google.pubsub.v1.Publisher`.
@@ -31,18 +31,18 @@ impl PublisherService {
 #[async_trait]
 impl Publisher for PublisherService {
     async fn create_topic(&self, request: Request<Topic>) -> Result<Response<Topic>, Status> {
-        Ok(Response::new(
-            topic::create(&self.router, request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::create(&self.router, request)).await
     }
 
     async fn update_topic(
         &self,
         request: Request<UpdateTopicRequest>,
     ) -> Result<Response<Topic>, Status> {
-        Ok(Response::new(
-            topic::update(&self.router, request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::update(&self.router, request)).await
     }
 
     async fn publish(
@@ -59,27 +59,27 @@ impl Publisher for PublisherService {
         &self,
         request: Request<GetTopicRequest>,
     ) -> Result<Response<Topic>, Status> {
-        Ok(Response::new(
-            topic::get(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::get(&self.router, &request)).await
     }
 
     async fn list_topics(
         &self,
         request: Request<ListTopicsRequest>,
     ) -> Result<Response<ListTopicsResponse>, Status> {
-        Ok(Response::new(
-            topic::list(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::list(&self.router, &request)).await
     }
 
     async fn list_topic_subscriptions(
         &self,
         request: Request<ListTopicSubscriptionsRequest>,
     ) -> Result<Response<ListTopicSubscriptionsResponse>, Status> {
-        Ok(Response::new(
-            topic::list_subscriptions(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::list_subscriptions(&self.router, &request)).await
     }
 
     async fn list_topic_snapshots(
@@ -93,16 +93,18 @@ impl Publisher for PublisherService {
         &self,
         request: Request<DeleteTopicRequest>,
     ) -> Result<Response<()>, Status> {
-        Ok(Response::new(
-            topic::delete(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::delete(&self.router, &request)).await
     }
 
     async fn detach_subscription(
         &self,
         request: Request<DetachSubscriptionRequest>,
     ) -> Result<Response<DetachSubscriptionResponse>, Status> {
-        topic::detach(&self.router, &request.into_inner()).await?;
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, topic::detach(&self.router, &request)).await?;
         Ok(Response::new(DetachSubscriptionResponse {}))
     }
 }

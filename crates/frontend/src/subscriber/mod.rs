@@ -26,7 +26,7 @@ use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use self::acknowledge::Caller;
 use crate::Shutdown;
-use crate::deadline::timeout;
+use crate::deadline::{in_time, timeout};
 use crate::unsupported::unsupported;
 
 /// Serves `google.pubsub.v1.Subscriber`.
@@ -47,45 +47,45 @@ impl Subscriber for SubscriberService {
         &self,
         request: Request<Subscription>,
     ) -> Result<Response<Subscription>, Status> {
-        Ok(Response::new(
-            subscription::create(&self.router, request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, subscription::create(&self.router, request)).await
     }
 
     async fn get_subscription(
         &self,
         request: Request<GetSubscriptionRequest>,
     ) -> Result<Response<Subscription>, Status> {
-        Ok(Response::new(
-            subscription::get(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, subscription::get(&self.router, &request)).await
     }
 
     async fn update_subscription(
         &self,
         request: Request<UpdateSubscriptionRequest>,
     ) -> Result<Response<Subscription>, Status> {
-        Ok(Response::new(
-            subscription::update(&self.router, request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, subscription::update(&self.router, request)).await
     }
 
     async fn list_subscriptions(
         &self,
         request: Request<ListSubscriptionsRequest>,
     ) -> Result<Response<ListSubscriptionsResponse>, Status> {
-        Ok(Response::new(
-            subscription::list(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, subscription::list(&self.router, &request)).await
     }
 
     async fn delete_subscription(
         &self,
         request: Request<DeleteSubscriptionRequest>,
     ) -> Result<Response<()>, Status> {
-        Ok(Response::new(
-            subscription::delete(&self.router, &request.into_inner()).await?,
-        ))
+        let timeout = timeout(request.metadata());
+        let request = request.into_inner();
+        in_time(timeout, subscription::delete(&self.router, &request)).await
     }
 
     async fn modify_ack_deadline(
