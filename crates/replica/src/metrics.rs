@@ -182,7 +182,7 @@ impl Metrics {
                 continue;
             };
             let size = backlog.size(METRIC_RUNS_PER_BACKLOG_MAX.min(*runs))?;
-            *runs -= size.runs;
+            *runs = runs.saturating_sub(size.runs);
             self.add(figures.get_or_insert_default(), &size);
         }
         Ok(figures)

@@ -25,7 +25,6 @@ use super::step::Step;
 use crate::Fault;
 use crate::filter::Filter;
 use crate::shard::{Backlog, Command, Reply};
-use crate::subscription::SubscriptionSettings;
 use crate::table::attachment::{Attachment, AttachmentKey};
 
 /// How long a dispatcher stays that has nothing to do: a client that polls by Pull has no session
@@ -101,7 +100,7 @@ impl Dispatcher {
         let mut dispatcher = Dispatcher {
             topic,
             subscription,
-            filter: filter_of(&attachment.settings)?,
+            filter: Filter::stored(&attachment.settings.filter)?,
             leadership,
             inherited: leadership.inherited.max(remembered.sent),
             remembered,
@@ -306,11 +305,4 @@ impl Dispatcher {
             }
         }
     }
-}
-
-/// The filter of a subscription, ready to be asked.
-fn filter_of(settings: &SubscriptionSettings) -> Result<Filter, Fault> {
-    let filter = Filter::parse(&settings.filter);
-    // It was parsed before it came into the catalogue.
-    filter.map_err(|error| Fault::Missing(format!("filter {:?}: {error}", settings.filter)))
 }

@@ -9,7 +9,6 @@ use super::reader::Ahead;
 use super::step::Step;
 use super::{Credit, rewind, walk};
 use crate::Fault;
-use crate::message_wire;
 use crate::shard::Backlog;
 use crate::table::run::{Run, RunKey};
 
@@ -154,10 +153,6 @@ impl Dispatcher {
 
     /// Whether the subscription wants a message.
     pub(super) fn wants(&self, message: &Bytes) -> bool {
-        if self.filter.is_empty() {
-            return true;
-        }
-        self.filter
-            .matches(&|wanted| message_wire::attribute(message, wanted))
+        self.filter.wants(message)
     }
 }

@@ -1,11 +1,11 @@
 //! The stored runs of one strand from a message on.
 
-use model::run::RunPayload;
 use model::{Incarnation, KeyHash, MessageId};
 
 use crate::Fault;
 use crate::kv::{View, ViewExt};
 use crate::shard::read;
+pub(super) use crate::shard::read::payload;
 use crate::table::run::{Run, RunKey};
 use crate::table::strand_run::{StrandRun, StrandRunKey};
 
@@ -80,19 +80,6 @@ impl<'v> Walk<'v> {
     fn run(&self, first: MessageId) -> Result<Option<Run>, Fault> {
         let topic = self.topic;
         self.view.row(&RunKey { topic, first })
-    }
-}
-
-/// The messages of a run whose row was just read; none if it is settled by now, since the state goes
-/// on while it is read.
-pub(super) fn payload(
-    view: &dyn View,
-    key: RunKey,
-    run: &Run,
-) -> Result<Option<RunPayload>, Fault> {
-    match view.payload(run.payload) {
-        Err(Fault::Missing(_)) if view.row::<Run>(&key)?.is_none() => Ok(None),
-        read => read.map(Some),
     }
 }
 

@@ -16,8 +16,11 @@
 
 mod parse;
 
+use bytes::Bytes;
 use model::limits::FILTER_BYTES_MAX;
 use thiserror::Error;
+
+use crate::{Fault, message_wire};
 
 /// A filter, ready to be asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,6 +83,14 @@ impl Filter {
         }
     }
 
+    /// A filter of a subscription, which was read once before it came into the catalogue.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`] when it can't be read any more.
+    pub(crate) fn stored(text: &str) -> Result<Filter, Fault> {
+        Filter::parse(text).map_err(|error| Fault::Missing(format!("filter {text:?}: {error}")))
+    }
+
     /// Whether every message passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -93,6 +104,11 @@ impl Filter {
             Some(expression) => expression.matches(attribute),
             None => true,
         }
+    }
+
+    /// Whether an encoded message passes.
+    pub(crate) fn wants(&self, message: &Bytes) -> bool {
+        self.matches(&|wanted| message_wire::attribute(message, wanted))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::table::run::{Run, RunKey};
 
 /// A subscription that takes part, and the rows to judge its messages by.
 pub struct Backlog<'v> {
-    view: &'v dyn View,
+    pub(super) view: &'v dyn View,
     key: AttachmentKey,
     attachment: Arc<Attachment>,
 }

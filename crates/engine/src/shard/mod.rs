@@ -46,7 +46,7 @@ mod tests;
 pub use activate::Activate;
 pub use apply::{At, apply};
 pub use backlog::Backlog;
-pub use backlog_size::BacklogSize;
+pub use backlog_size::{BacklogSize, PAYLOAD_RUNS};
 pub use command::{
     AckOutcome, Acknowledge, Attach, CloseTopic, Command, Detach, Effect, Extend, Fail, FailCause,
     Failed, Grant, Granted, LaneRewind, LeaseOutcome, Opening, Outcome, Publish, Rejected, Reply,

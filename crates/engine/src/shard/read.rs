@@ -2,6 +2,7 @@
 //! delivers by it, so the two never differ in what they call settled.
 
 use model::limits::PUBLISH_MESSAGES_MAX;
+use model::run::RunPayload;
 use model::{Epoch, Incarnation, KeyHash, MessageId, RegistryNumber, Timestamp};
 
 use crate::Fault;
@@ -40,6 +41,22 @@ pub fn shard(view: &dyn View) -> Result<Shard, Fault> {
 /// [`Fault`] when the state can't be read.
 pub fn topic(view: &dyn View, topic: Incarnation) -> Result<Topic, Fault> {
     Ok(view.row(&TopicKey { topic })?.unwrap_or_default())
+}
+
+/// The messages of a run whose row was just read; none if it is settled by now, since the state goes
+/// on while it is read.
+///
+/// # Errors
+/// [`Fault`] when the state can't be read.
+pub(crate) fn payload(
+    view: &dyn View,
+    key: RunKey,
+    run: &Run,
+) -> Result<Option<RunPayload>, Fault> {
+    match view.payload(run.payload) {
+        Err(Fault::Missing(_)) if view.row::<Run>(&key)?.is_none() => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Every subscription that takes part in a topic of this shard, by topic.

@@ -34,6 +34,35 @@ fn what_is_not_acknowledged_counts_however_it_is_kept() {
     }
 }
 
+/// As on the wire: field 2, attribute "a" or "b" with the value "1".
+const A: Bytes = Bytes::from_static(b"\x12\x06\x0a\x01a\x12\x011");
+const B: Bytes = Bytes::from_static(b"\x12\x06\x0a\x01b\x12\x011");
+
+#[test]
+fn what_the_filter_leaves_out_never_counts() {
+    for keyed in [strand(1), UNKEYED] {
+        let mut world = World::default();
+        let filter = "attributes:a".to_owned();
+        world.attach(
+            9,
+            SubscriptionSettings {
+                filter,
+                ..settings(true, false)
+            },
+        );
+        for (second, messages) in [(1, vec![B]), (2, vec![B, A, A])] {
+            world.time = Timestamp(second * 1_000_000_000);
+            let count = messages.len() as u32;
+            world.reply(Command::Publish(Publish {
+                payload: RunPayload::new(&messages),
+                ..publish(keyed, count)
+            }));
+        }
+        // Nobody has pulled yet.
+        assert_eq!(size(&world, 9), (2, Some(2)));
+    }
+}
+
 #[test]
 fn a_look_at_a_large_backlog_ends_and_says_so() {
     let mut world = World::default();
