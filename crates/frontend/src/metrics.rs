@@ -115,7 +115,11 @@ impl Page {
 
     fn groups(&mut self, led: &[GroupId]) {
         let name = "orderly_groups_led";
-        self.head(name, "gauge", "Raft groups led by this node.");
+        self.head(
+            name,
+            "gauge",
+            "Raft groups led by this node; none while it has no catalogue lease.",
+        );
         let kind = |group: &GroupId| match group {
             GroupId::Control => "control",
             GroupId::Registry(_) => "registry",

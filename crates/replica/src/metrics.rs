@@ -79,7 +79,7 @@ pub struct Figures {
     pub delivered: u64,
     /// Acks that leaders here have answered OK.
     pub acknowledged: u64,
-    /// The groups that this node leads.
+    /// The groups that this node leads; none while it has no catalogue lease.
     pub led: Vec<GroupId>,
     /// How long the node may go on without hearing of the control group.
     pub catalogue_lease: Duration,
@@ -141,7 +141,7 @@ impl Metrics {
             published: count(&counters.published),
             delivered: count(&counters.delivered),
             acknowledged: count(&counters.acknowledged),
-            led: self.groups.led().iter().map(|led| led.group).collect(),
+            led: self.led(),
             catalogue_lease: self.lease.left(),
             disk_free: self.store.disk_free(),
             syncs: self.store.sync_times(),
@@ -195,10 +195,19 @@ impl Metrics {
         figures.is_partial |= size.is_partial;
     }
 
+    /// The groups that this node leads: none where it hears of nobody, since others may lead them
+    /// by now.
+    fn led(&self) -> Vec<GroupId> {
+        match self.lease.lasts() {
+            true => self.groups.led().iter().map(|led| led.group).collect(),
+            false => Vec::new(),
+        }
+    }
+
     fn led_shards(&self) -> Vec<Core> {
-        let led = |core: &&Core| {
-            matches!(core.group(), GroupId::Shard(_)) && core.leader() == Some(core.node())
-        };
+        let led = self.led();
+        let led =
+            |core: &&Core| matches!(core.group(), GroupId::Shard(_)) && led.contains(&core.group());
         self.groups.all().values().filter(led).cloned().collect()
     }
 }

@@ -65,7 +65,8 @@ pub(crate) async fn answers_well(endpoint: &str, page: &str) -> bool {
     matches!(answer, Ok(Ok(answer)) if answer.starts_with("HTTP/1.1 200"))
 }
 
-async fn ask(endpoint: &str, page: &str) -> std::io::Result<String> {
+/// What a node answers to a GET: its head and its body.
+pub(crate) async fn ask(endpoint: &str, page: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(endpoint).await?;
     let request = format!("GET {page} HTTP/1.1\r\nHost: {endpoint}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

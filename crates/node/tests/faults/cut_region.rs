@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use proto::pubsub::publisher_client::PublisherClient;
-use proto::pubsub::{PublishRequest, PubsubMessage};
+use proto::pubsub::{GetTopicRequest, PublishRequest, PubsubMessage};
 use tokio::time::{Instant, interval, timeout};
 use tonic::{Code, Request, Status};
 
 use crate::audit::load::{Load, TOPIC_ALONE};
 use crate::audit::resources::create_topic;
-use crate::audit::way::to;
+use crate::audit::way::{ask, to};
 use crate::cluster::Cluster;
 use crate::{ACKS, PACE, regions};
 
@@ -55,6 +55,8 @@ async fn cut_off(ways: &[(usize, usize)]) {
 
     ways.iter().for_each(|(from, to)| regions::cut(*from, *to));
     is_refused_in_time(&endpoints[LOST]).await;
+    catalogue_is_refused_in_time(&endpoints[LOST]).await;
+    says_that_it_leads_nothing(&endpoints[LOST]).await;
     load.goes_on(ACKS).await;
     ways.iter().for_each(|(from, to)| regions::mend(*from, *to));
 
@@ -80,6 +82,42 @@ async fn is_refused_in_time(endpoint: &str) {
             Instant::now() < give_up,
             "a region without a majority serves"
         );
+    }
+}
+
+/// The same for what the catalogue says.
+async fn catalogue_is_refused_in_time(endpoint: &str) {
+    let mut topics = PublisherClient::new(to(endpoint).connect_lazy());
+    let give_up = Instant::now() + REFUSED_IN;
+    loop {
+        let mut request = Request::new(GetTopicRequest {
+            topic: TOPIC_ALONE.to_owned(),
+        });
+        request.set_timeout(CALL_MAX);
+        let answer = timeout(CALL_MAX, topics.get_topic(request)).await;
+        match answer.expect("an answer before the deadline") {
+            Ok(_) => assert!(Instant::now() < give_up, "a minority knows what is current"),
+            Err(status) if status.code() == Code::Unavailable => return,
+            Err(status) => panic!("not UNAVAILABLE but {status:?}"),
+        }
+    }
+}
+
+/// Those who watch all nodes see each group led once, and each backlog.
+async fn says_that_it_leads_nothing(endpoint: &str) {
+    let give_up = Instant::now() + REFUSED_IN;
+    let mut look = interval(Duration::from_millis(100));
+    loop {
+        look.tick().await;
+        let page = ask(endpoint, "/metrics").await.expect("a page");
+        let led = page
+            .lines()
+            .filter(|line| line.starts_with("orderly_groups_led{"));
+        let led: Vec<_> = led.filter(|line| !line.ends_with(" 0")).collect();
+        if led.is_empty() && page.contains("orderly_groups_led{") {
+            return;
+        }
+        assert!(Instant::now() < give_up, "it is cut off and leads {led:?}");
     }
 }
 
