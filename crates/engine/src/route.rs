@@ -36,6 +36,17 @@ pub enum Spread {
     Turn(u64),
 }
 
+/// Where a message goes that no pin binds yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The shard.
+    pub shard: ShardNumber,
+    /// Where it is at home.
+    pub home: RegionName,
+    /// Whether it goes down with its region, and a shard elsewhere could take the message then.
+    pub is_replaceable: bool,
+}
+
 /// *Retry*: there is no shard yet that may take messages of the topic.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("No shard can take messages of topic {topic} yet. Please try again.")]
@@ -85,6 +96,11 @@ impl Routes {
         Routes { regions, shards }
     }
 
+    /// The regions in which the cluster has nodes.
+    pub fn regions(&self) -> impl Iterator<Item = &RegionName> {
+        self.regions.iter()
+    }
+
     /// The shards of one class that are at home in a region, by number.
     #[must_use]
     pub fn shards(&self, home: &RegionName, class: SurvivalGoal) -> &[ShardNumber] {
@@ -104,25 +120,29 @@ pub fn route(
     near: &[RegionName],
     topic: &Topic,
     spread: Spread,
-) -> Result<ShardNumber, NoRoute> {
+) -> Result<Route, NoRoute> {
     let class = topic.class(&routes.regions);
     let policy = topic.storage_policy.as_ref();
     let far = routes
         .regions
         .iter()
         .filter(|region| !near.contains(region));
-    let shards = near
+    let mut found = near
         .iter()
         .chain(far)
         .filter(|region| policy.is_none_or(|policy| policy.allowed.contains(region)))
-        .map(|region| routes.shards(region, class))
-        .find(|shards| !shards.is_empty());
-    match shards {
-        Some(shards) => Ok(shards[spread.over(shards.len())]),
-        None => Err(NoRoute {
+        .map(|region| (routes.shards(region, class), region))
+        .filter(|(shards, _)| !shards.is_empty());
+    let Some((shards, home)) = found.next() else {
+        return Err(NoRoute {
             topic: topic.name.clone(),
-        }),
-    }
+        });
+    };
+    Ok(Route {
+        shard: shards[spread.over(shards.len())],
+        home: home.clone(),
+        is_replaceable: class == SurvivalGoal::Zone && found.next().is_some(),
+    })
 }
 
 /// Whether a message of the topic may be published, or pulled by a subscriber, in a region.

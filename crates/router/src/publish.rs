@@ -8,7 +8,7 @@ use engine::control::Topic;
 use engine::route::{NoRoute, NotInTransit, Spread};
 use model::limits::CALL_WAIT_MAX;
 use model::run::RunPayload;
-use model::{KeyHash, MessageId, ShardNumber, TopicName};
+use model::{KeyHash, MessageId, RegionName, ShardNumber, TopicName};
 use replica::LookError;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
@@ -23,6 +23,10 @@ const HOPS_MAX: usize = 2;
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest of these pauses.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// How long a shard is waited for where another could take the message: longer than it takes to
+/// elect a leader.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why a publish was not answered with ids.
 #[derive(Debug, Error)]
@@ -92,15 +96,26 @@ impl Router {
         let until = until.unwrap_or_else(|| Instant::now() + CALL_WAIT_MAX);
         let mut pause = PAUSE_MIN;
         loop {
-            let mut shard = self.first_shard(topic, publish)?;
+            let (mut shard, mut home) = self.first_shard(topic, publish)?;
             for _ in 0..HOPS_MAX {
-                match self.publish_at(shard, topic, publish).await {
+                let deadline = match &home {
+                    Some(_) => Some(until.min(Instant::now() + PATIENCE)),
+                    None => publish.deadline,
+                };
+                match self.publish_at(shard, topic, publish, deadline).await {
                     Err(ShardError::Moved {
                         shard: owner,
                         epoch,
                     }) => {
                         self.inner.pins.learn(publish.strand, owner, epoch);
-                        shard = owner;
+                        (shard, home) = (owner, None);
+                    }
+                    Err(ShardError::Unavailable(why)) if home.is_some() => {
+                        home.take().map(|home| self.pass_over(home));
+                        if why.unknown {
+                            return Err(ShardError::Unavailable(why).into());
+                        }
+                        break;
                     }
                     answer => return Ok(answer?),
                 }
@@ -113,17 +128,25 @@ impl Router {
         }
     }
 
-    /// Where a publish goes first: where its key was found before, or where a new one belongs.
+    /// Where a publish goes first: where its key was found before, or where a new one belongs, with
+    /// the region that may be passed over then.
     /// Messages without a key have no order: the shards take turns.
-    fn first_shard(&self, topic: &Topic, publish: &Publish) -> Result<ShardNumber, PublishError> {
+    fn first_shard(
+        &self,
+        topic: &Topic,
+        publish: &Publish,
+    ) -> Result<(ShardNumber, Option<RegionName>), PublishError> {
         let spread = match publish.keyed {
             true => Spread::Key(publish.strand),
             false => Spread::Turn(self.inner.unkeyed.fetch_add(1, Ordering::Relaxed)),
         };
         let found = publish.keyed.then(|| self.inner.pins.find(publish.strand));
         match found.flatten() {
-            Some(shard) => Ok(shard),
-            None => Ok(self.route(topic, spread)??),
+            Some(shard) => Ok((shard, None)),
+            None => {
+                let route = self.route(topic, spread)??;
+                Ok((route.shard, route.is_replaceable.then_some(route.home)))
+            }
         }
     }
 
@@ -132,6 +155,7 @@ impl Router {
         shard: ShardNumber,
         topic: &Topic,
         publish: &Publish,
+        deadline: Option<Instant>,
     ) -> Result<MessageId, ShardError> {
         let shard = self.shards().client(shard);
         let shard = shard.ok_or(Unavailable { unknown: false })?;
@@ -142,7 +166,7 @@ impl Router {
                 publish.strand,
                 publish.keyed,
                 payload,
-                publish.deadline,
+                deadline,
             )
             .await
     }

@@ -1,12 +1,13 @@
 //! Where messages go that no pin binds yet.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use engine::Fault;
 use engine::control::{Topic, read};
-use engine::route::{self, NoRoute, NotInTransit, Routes, Spread};
-use model::{RegionName, ShardNumber};
+use engine::route::{self, NoRoute, NotInTransit, Route, Routes, Spread};
+use model::RegionName;
 use tokio::time::Instant;
 
 use crate::Router;
@@ -14,17 +15,24 @@ use crate::Router;
 /// How long the shards are as they were read: new ones take their part so much later.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// What a router has read of the catalogue, so as not to read it for each message.
+/// A region whose shards did not answer is passed over for so long, where others will do.
+const AWAY_FOR: Duration = Duration::from_secs(10);
+
+/// What a router has read of the catalogue, so as not to read it for each message, and what it has
+/// seen of regions.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRoutes {
     /// The region of this node, which never changes.
     region: OnceLock<RegionName>,
     read: Mutex<Option<(Instant, Arc<Routes>)>>,
+    /// Regions whose shards did not answer, and until when they are passed over.
+    away: Mutex<BTreeMap<RegionName, Instant>>,
 }
 
 impl Router {
     /// The shard for a message of the topic: at home in this node's region, where the topic's
-    /// storage policy allows it.
+    /// storage policy allows it; else in another that it allows. Regions that were passed over come
+    /// last.
     ///
     /// # Errors
     /// [`NoRoute`] where there is no such shard yet; [`Fault`] when the catalogue can't be read.
@@ -32,11 +40,34 @@ impl Router {
         &self,
         topic: &Topic,
         spread: Spread,
-    ) -> Result<Result<ShardNumber, NoRoute>, Fault> {
-        let region = self.region()?;
-        let near: Vec<RegionName> = region.cloned().into_iter().collect();
+    ) -> Result<Result<Route, NoRoute>, Fault> {
         let routes = self.routes()?;
+        let near = self.near(&routes)?;
         Ok(route::route(&routes, &near, topic, spread))
+    }
+
+    /// The shards of a region did not answer: for a while, others take what no pin binds to them.
+    pub(crate) fn pass_over(&self, region: RegionName) {
+        self.away().insert(region, Instant::now() + AWAY_FOR);
+    }
+
+    /// The regions that a message may go to, in the order in which they are asked.
+    fn near(&self, routes: &Routes) -> Result<Vec<RegionName>, Fault> {
+        let own = self.region()?;
+        let others = routes.regions().filter(|region| Some(*region) != own);
+        let mut near: Vec<RegionName> = own.into_iter().chain(others).cloned().collect();
+        let mut away = self.away();
+        if !away.is_empty() {
+            away.retain(|_, until| *until > Instant::now());
+            // Stable: otherwise they stay as they are.
+            near.sort_by_key(|region| away.contains_key(region));
+        }
+        Ok(near)
+    }
+
+    fn away(&self) -> MutexGuard<'_, BTreeMap<RegionName, Instant>> {
+        let away = self.inner.routes.away.lock();
+        away.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether messages of the topic may pass through this node.

@@ -63,8 +63,8 @@ fn within(allowed: &[&str], enforce_in_transit: bool) -> Topic {
 /// Where the next two unkeyed messages go that are published in a region, which is nearest to `us`.
 fn turns(routes: &Routes, publisher: &str, topic: &Topic) -> Vec<u16> {
     let near = [region(publisher), region("us")];
-    let turn = |turn| route(routes, &near, topic, Spread::Turn(turn)).unwrap().0;
-    vec![turn(0), turn(1)]
+    let turn = |turn| route(routes, &near, topic, Spread::Turn(turn)).unwrap();
+    [0, 1].map(|at| turn(at).shard.0).to_vec()
 }
 
 #[test]
@@ -90,6 +90,20 @@ fn a_storage_policy_is_kept_by_shards_that_stay_at_home() {
     assert_eq!(turns(&routes, "ap", &within(&["eu", "us"], false)), [9, 9]);
     assert_eq!(turns(&routes, "us", &within(&["eu"], false)), [6, 6]);
     assert_eq!(turns(&routes, "us", &within(&ALL, false)), [7, 8]);
+}
+
+#[test]
+fn only_what_goes_down_with_its_region_is_replaced() {
+    let routes = routes(&ALL);
+    let near = [region("eu")];
+    let replaceable = |topic: &Topic| {
+        let routed = route(&routes, &near, topic, Spread::Turn(0)).unwrap();
+        assert_eq!(routed.home, near[0]);
+        routed.is_replaceable
+    };
+    assert!(replaceable(&within(&["eu", "us"], false)));
+    assert!(!replaceable(&within(&["eu"], false)), "nowhere else");
+    assert!(!replaceable(&topic()), "others lead it then");
 }
 
 #[test]
@@ -201,7 +215,7 @@ fn keys_of_a_region_are_spread_over_its_shards_as_new_ones_are() {
     for key in 0..100_u8 {
         let spread = Spread::Key(KeyHash([key; 16]));
         let by_itself = route(&routes, &[region("eu")], &topic(), spread);
-        assert_eq!(places.choose(spread), by_itself.unwrap());
+        assert_eq!(places.choose(spread), by_itself.unwrap().shard);
     }
     let only_us = within(&["us"], false);
     assert!(matches!(

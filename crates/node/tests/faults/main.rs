@@ -13,6 +13,7 @@ mod process;
 mod regions;
 mod unforgiving;
 
+mod allowed_regions;
 mod catalogue_everywhere;
 mod cut_region;
 mod departing_node;
