@@ -1,11 +1,13 @@
 //! Builds a node, one crate after another in the order of their dependencies, and runs it.
 //!
+//! - `address`: where it is reached, as the cluster knows.
 //! - `settings`: what a node is told; `environment`: what it finds around it.
 //! - `found`: the birth of a cluster.
 //! - `join`: how a node becomes a member of one.
 //! - `listeners`: where it listens, and for whom.
 //! - `tls`: its certificates.
 
+mod address;
 mod environment;
 mod found;
 mod join;
@@ -32,6 +34,7 @@ use router::Router;
 use store::{Identity, OpenError, Start, Store};
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use listeners::{Inside, Listeners};
@@ -43,6 +46,8 @@ const DEAD_LETTERS_WAITING_MAX: usize = 256;
 const NOTICE: Duration = Duration::from_secs(1);
 /// How long a shutdown waits for others to take its leaderships, one after another.
 const HAND_OVER_MAX: Duration = Duration::from_secs(10);
+/// How long it waits for that at its very end.
+const HAND_OVER_AGAIN_MAX: Duration = Duration::from_secs(3);
 /// How long a shutdown waits for the calls that are under way.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 
@@ -140,6 +145,7 @@ pub enum StartError {
 /// A node at work.
 pub struct Node {
     settings: Settings,
+    node: NodeId,
     replicas: Replicas,
     listener: Listener,
     router: Router,
@@ -200,6 +206,7 @@ impl Node {
         tokio::spawn(router.clone().forward_dead_letters(dead_letters));
         Ok(Node {
             settings,
+            node,
             replicas,
             listener,
             router,
@@ -233,6 +240,11 @@ impl Node {
             self.listener,
             shutdown,
         ));
+        let mut telling = JoinSet::new();
+        if let Some(member) = self.settings.member.clone() {
+            let control = self.replicas.control().clone();
+            telling.spawn(address::tell(control, self.node, member));
+        }
         let removed = self.replicas.removed();
         let ended = tokio::select! {
             () = stop => Ok(()),
@@ -248,6 +260,7 @@ impl Node {
                 unreachable!("the listener ends by itself only with an error")
             })),
         };
+        drop(telling);
         health.begin_drain();
         info!("draining");
         if self.settings.member.is_some() {
@@ -263,6 +276,11 @@ impl Node {
         if !serving.is_finished() && tokio::time::timeout(DRAIN_MAX, &mut serving).await.is_err() {
             info!("calls were cut off: they took longer than {DRAIN_MAX:?}");
             serving.abort();
+        }
+        if self.settings.member.is_some() {
+            // It may have been elected again meanwhile.
+            let handed = self.replicas.hand_over(HAND_OVER_AGAIN_MAX).await;
+            handed.unwrap_or_else(|stopped| info!(%stopped, "leaderships were not handed over"));
         }
         self.replicas.shutdown().await;
         // Other nodes are answered to the end: they may need what this one has.

@@ -16,8 +16,9 @@ const ADMIN_PORT: u16 = 10_085;
 /// Seconds after which a silent node is replaced, where there is another: the least that there may
 /// be.
 const REPLACE_AFTER_S: u32 = 10;
-/// What the nodes write.
+/// What the nodes write, unless the environment says otherwise in the nodes' own variable.
 const LOG: &str = "warn,openraft=off";
+const LOG_VARIABLE: &str = "ORDERLY_LOG";
 
 /// Where and how a node runs.
 #[derive(Clone)]
@@ -168,6 +169,7 @@ impl Member {
     fn orderly(&self, verb: &str) -> Command {
         let mut words = self.place.runner.iter().map(String::as_str);
         let program = env!("CARGO_BIN_EXE_orderly");
+        let log = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| LOG.to_owned());
         let mut command = Command::new(words.next().unwrap_or(program));
         if !self.place.runner.is_empty() {
             command.args(words).arg(program);
@@ -175,7 +177,7 @@ impl Member {
         command
             .args([verb, "--config"])
             .arg(self.config())
-            .env("ORDERLY_LOG", LOG)
+            .env(LOG_VARIABLE, log)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

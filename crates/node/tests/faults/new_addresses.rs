@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use crate::audit::load::Load;
@@ -58,8 +59,18 @@ async fn nodes_find_each_other_by_name_where_addresses_have_changed() {
     let served = timeout(SERVES_IN, load.goes_on(ACKS)).await;
     served.expect("the cluster serves at its new addresses");
     cluster.ready().await;
-    // The command line does not know the new addresses, so that replicas are not compared here.
-    load.ends_well().await;
+    knows_new_addresses(&mut cluster).await;
+    cluster.ends_well(load).await;
+}
+
+/// Waits until the cluster tells operators where clients reach its nodes now. How replicas are
+/// compared rests on it.
+async fn knows_new_addresses(cluster: &mut Cluster) {
+    let told: Vec<String> = cluster.endpoints();
+    let is_told = |node: &Value| told.iter().any(|at| node["clientAddress"] == at.as_str());
+    let asked = &cluster.members()[0];
+    let all_are = |nodes: &[Value]| nodes.iter().all(is_told);
+    asked.sees("all at their new addresses", all_are).await;
 }
 
 /// What the nodes' names mean.
