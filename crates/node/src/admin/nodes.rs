@@ -10,12 +10,19 @@ use model::{GroupId, NodeId};
 use proto::admin;
 use replica::ControlClient;
 use replica::control::Survey;
+use tokio::time::{Instant, sleep};
 
 use super::refusal::Refusal;
 
 /// A node that has been heard within this time is alive, and can't be replaced. It speaks each
 /// second.
 const ALIVE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long an operator waits until it is known that a node's state is set.
+const SET_STATE_MAX: Duration = Duration::from_secs(20);
+
+/// The pause before it is set again.
+const SET_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// All nodes, and the groups that nobody is known to lead.
 pub(super) async fn list(control: &ControlClient) -> Result<admin::ListNodesResponse, Refusal> {
@@ -112,14 +119,28 @@ async fn set_state(
     node: NodeId,
     state: NodeState,
 ) -> Result<admin::Node, Refusal> {
-    let command = Command::SetNodeState(SetNodeState { node, state });
-    if let Reply::Rejected(why) = control.propose(command).await? {
+    if let Reply::Rejected(why) = propose_state(control, SetNodeState { node, state }).await? {
         return Err(why.into());
     }
     let survey = control.survey().await?;
     let described = read::describe_nodes(control.read().await?)?;
     let described = described.iter().find(|it| it.node.id == node);
     Ok(message(described.expect("rows of nodes stay"), &survey))
+}
+
+/// Sets a state, and sets it again where nobody knows whether it was set: a node that is drained
+/// may be the one that has to say so.
+async fn propose_state(
+    control: &ControlClient,
+    set: SetNodeState,
+) -> Result<Reply, replica::Unavailable> {
+    let give_up = Instant::now() + SET_STATE_MAX;
+    loop {
+        match control.propose(Command::SetNodeState(set)).await {
+            Err(why) if why.unknown && Instant::now() < give_up => sleep(SET_AGAIN_AFTER).await,
+            answer => return answer,
+        }
+    }
 }
 
 /// Refuses a departure that would never end, or that leaves groups with less than they have.

@@ -223,7 +223,7 @@ impl ControlClient {
     }
 
     /// Asks the leader, wherever it is. What was certainly not done is asked again, until it takes
-    /// too long.
+    /// too long; and so is what changes nothing, whatever became of it.
     async fn call(&self, call: Call) -> Result<Answer, Unavailable> {
         let until = Instant::now() + ANSWER_MAX;
         let mut hint = None;
@@ -231,7 +231,9 @@ impl ControlClient {
             let refused = match hint.take().or_else(|| self.core.leader()) {
                 Some(leader) => match self.ask(leader, &call, until).await {
                     Ok(answer) => return Ok(answer),
-                    Err(refused) if refused.why.unknown => return Err(refused.why),
+                    Err(refused) if refused.why.unknown && !call.is_read() => {
+                        return Err(refused.why);
+                    }
                     Err(refused) => refused,
                 },
                 None => Refused::not_done(None),

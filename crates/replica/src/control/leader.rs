@@ -8,8 +8,8 @@ use engine::Fault;
 use engine::command::{Command, Outcome, Proposal};
 use engine::control::{self, NodeState, read};
 use model::Timestamp;
-use model::limits::PROPOSAL_REQUESTS_MAX;
-use tokio::sync::mpsc;
+use model::limits::{CONTROL_WAITING_REQUESTS_MAX, PROPOSAL_REQUESTS_MAX};
+use tokio::sync::{mpsc, watch};
 use tracing::info;
 
 use super::asker::Asker;
@@ -50,6 +50,10 @@ struct Leader<'s> {
     applied: VecDeque<(u64, AnswerTo, control::Reply)>,
     barriers: Vec<Barrier>,
     planning: Planning,
+    /// Whether the work should rest, since the leadership is being handed over.
+    rest: watch::Receiver<usize>,
+    /// Changes that were asked for since then.
+    held: Vec<(control::Command, AnswerTo)>,
 }
 
 /// A read that waits until what it may see is known to every node.
@@ -145,6 +149,7 @@ impl<'s> Leader<'s> {
         let now = around.clock.steady();
         let grants = Grants::presume(read::awake(view)?, first, settled, last_change, now);
         let replace_after = around.replace_after;
+        let rest = around.core.rest().asked();
         Ok(Leader {
             around,
             grants,
@@ -153,14 +158,29 @@ impl<'s> Leader<'s> {
             applied: VecDeque::new(),
             barriers: Vec::new(),
             planning: Planning::new(replace_after),
+            rest,
+            held: Vec::new(),
         })
     }
 
+    /// Works until the leadership is over. What was only held or read was not done.
     async fn work(mut self, leadership: &mut Leadership, term: model::Term) -> End {
+        let end = self.lead(leadership, term).await;
+        self.around.core.rest().say(false);
+        let held = self.held.into_iter().map(|(_, answer)| answer);
+        let reads = self.barriers.into_iter().map(|barrier| barrier.answer);
+        for answer in held.chain(reads) {
+            let _ = answer.send(Err(Unavailable::NOT_DONE));
+        }
+        end
+    }
+
+    async fn lead(&mut self, leadership: &mut Leadership, term: model::Term) -> End {
         let mut received = Vec::new();
         let mut closed = false;
         while !(closed && self.proposed.is_empty() && self.applied.is_empty()) {
             let lease_over = self.next_lease_end();
+            let rests = self.should_rest();
             tokio::select! {
                 biased;
                 () = leadership.ends(term) => return End::Lost,
@@ -171,7 +191,8 @@ impl<'s> Leader<'s> {
                 count = self.around.requests.recv_many(&mut received, PROPOSAL_REQUESTS_MAX),
                     if !closed => closed = count == 0,
                 () = lease_over => {}
-                () = self.planning.due(), if !closed => {
+                Ok(()) = self.rest.changed() => {}
+                () = self.planning.due(), if !closed && !rests => {
                     let at = self.around.clock.wall();
                     let core = &self.around.core;
                     if let Err(fault) = self.planning.plan(core, at).await {
@@ -184,8 +205,22 @@ impl<'s> Leader<'s> {
             }
             self.put_to_sleep().await;
             self.settle();
+            self.around
+                .core
+                .rest()
+                .say(self.should_rest() && self.is_idle());
         }
         End::Closed
+    }
+
+    fn should_rest(&self) -> bool {
+        *self.rest.borrow() > 0
+    }
+
+    /// Whether nobody waits for a change.
+    fn is_idle(&self) -> bool {
+        let mut askers = self.proposed.iter().flat_map(|(askers, _)| askers);
+        self.applied.is_empty() && !askers.any(|asker| matches!(asker, Asker::Caller(_)))
     }
 
     /// Resolves when a lease has run out, and something waited for that.
@@ -207,8 +242,24 @@ impl<'s> Leader<'s> {
 
     async fn hear(&mut self, received: &mut Vec<Request>) -> Result<(), Fault> {
         let (mut commands, mut askers) = (Vec::new(), Vec::new());
+        let rests = self.should_rest();
+        if !rests {
+            for (command, answer) in self.held.drain(..) {
+                commands.push(command);
+                askers.push(Asker::Caller(answer));
+            }
+        }
         for Request { call, answer } in received.drain(..) {
             match call {
+                // What is proposed now would have a fate that nobody here hears of.
+                Call::Change(command)
+                    if rests && self.held.len() < CONTROL_WAITING_REQUESTS_MAX =>
+                {
+                    self.held.push((command, answer));
+                }
+                Call::Change(_) if rests => {
+                    let _ = answer.send(Err(Unavailable::NOT_DONE));
+                }
                 Call::Change(command) => {
                     commands.push(command);
                     askers.push(Asker::Caller(answer));

@@ -33,6 +33,21 @@ pub(super) enum Call {
     LeaseLeft,
 }
 
+impl Call {
+    /// Whether it may be made twice: it changes nothing, or no more than once would.
+    pub(super) fn is_read(&self) -> bool {
+        match self {
+            Call::Change(_) | Call::Release(..) => false,
+            Call::Renew(_)
+            | Call::ReadIndex
+            | Call::Barrier
+            | Call::Survey
+            | Call::Settled(_)
+            | Call::LeaseLeft => true,
+        }
+    }
+}
+
 /// A node asks for its lease, and tells what it leads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Renewal {

@@ -20,6 +20,10 @@ const HANDED_OVER_LAG_MAX: u64 = 64;
 /// between distant regions, on a machine that is busy.
 const REST_MAX: Duration = Duration::from_secs(1);
 
+/// The same for the control group, whose changes are answered when all nodes have them. Reads of
+/// the catalogue go on meanwhile.
+const CONTROL_REST_MAX: Duration = Duration::from_secs(2);
+
 /// A node that was heard of so lately is there. Heartbeats come several times in that.
 const HEARD_WITHIN: Duration = Duration::from_secs(1);
 
@@ -128,7 +132,7 @@ impl Core {
     }
 
     /// Hands the leadership over to another voter, and answers whether that one leads within
-    /// `patience`. The work of a shard's leader rests first.
+    /// `patience`. The leader's work rests first.
     ///
     /// From the request on, this leader takes no more writes, and nothing gives it back its
     /// place: if the other one does not take over, the group waits for an election. So a node
@@ -145,9 +149,9 @@ impl Core {
             return Ok(false);
         }
         let _rest = match self.group() {
-            GroupId::Shard(_) => Some(self.rest().begin(REST_MAX).await),
-            // Who calls these is told in any case to ask again.
-            GroupId::Control | GroupId::Registry(_) => None,
+            GroupId::Shard(_) => self.rest().begin(REST_MAX).await,
+            GroupId::Control => self.rest().begin(CONTROL_REST_MAX).await,
+            GroupId::Registry(_) => self.rest().begin_of_callers(REST_MAX).await,
         };
         let asked = self.raft().trigger().transfer_leader(node).await;
         asked.map_err(|fatal| self.stopped(fatal))?;

@@ -111,12 +111,14 @@ impl RegistryClient {
 
     async fn answer(&self, registry: RegistryNumber, entry: Proposal) -> Option<Reply> {
         let group = GroupId::Registry(registry);
+        let bytes = entry.encode();
         if let Some(core) = self.groups.get(group)
             && core.leader() == Some(self.groups.node())
+            && let Some(reply) = propose(&core, entry).await
         {
-            return propose(&core, entry).await;
+            return Some(reply);
         }
-        let bytes = entry.encode();
+        // Where this node has handed the group over meanwhile, another one leads it.
         for node in self.who_may_lead(group) {
             // Whoever does not lead the group refuses. One that does not answer may have carried
             // the command out, and that does no harm.
@@ -156,8 +158,10 @@ impl RegistryClient {
     }
 }
 
-/// Has a group carry out the one command of an entry, if this node leads it.
+/// Has a group carry out the one command of an entry, if this node leads it. While it is being
+/// handed over that waits, for a leader who can say what became of it.
 async fn propose(core: &Core, entry: Proposal) -> Option<Reply> {
+    let _work = core.rest().works().await;
     let committed = core.propose(None, entry).await.await.ok()?;
     match committed.outcomes.into_iter().next() {
         Some(Outcome::Registry(reply)) => Some(reply),

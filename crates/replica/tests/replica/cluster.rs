@@ -9,7 +9,7 @@ use replica::peer::{self, ServeError};
 use replica::{Clock, Peers, Replicas, Settings};
 use store::{Identity, MemoryDisk, Pace, Start, Store};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::node::{SECRET, soon, topic_name};
@@ -248,6 +248,36 @@ async fn leadership_leaves_a_node_that_hands_over() {
     soon("the hand-over", handed).await.expect("it runs");
     assert_ne!(first.replicas.control().leader(), Some(FIRST));
     second.sees_topic("everywhere").await;
+}
+
+#[tokio::test]
+async fn no_change_and_no_read_fails_while_leadership_is_handed_over() {
+    let [first, second, third] = three().await;
+    all_vote(&[&first, &second, &third]).await;
+    let (done, over) = watch::channel(false);
+    let handed = async {
+        let handed = first.replicas.hand_over(Duration::from_secs(10));
+        soon("the hand-over", handed).await.expect("it runs");
+        done.send_replace(true);
+    };
+    // `Node::create_topic` panics where it is told that the group is unavailable.
+    let changes = async |node: &Node, who: &str| {
+        for number in 0.. {
+            node.create_topic(&format!("{who}-{number}")).await;
+            let read = node.replicas.control().read();
+            soon("a read", read).await.expect("a leader answers");
+            if *over.borrow() {
+                return;
+            }
+        }
+    };
+    let ((), ..) = tokio::join!(
+        handed,
+        changes(&first, "first"),
+        changes(&second, "second"),
+        changes(&third, "third"),
+    );
+    assert_ne!(first.replicas.control().leader(), Some(FIRST));
 }
 
 /// Waits until each node knows that these three vote, and that no other set is needed any more.
