@@ -1,15 +1,24 @@
 //! Whether this node can serve: what a load balancer asks, and an operator.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use engine::Fault;
 use engine::control::{self, NodeState, Placement, plan, read};
+use model::{GroupId, NodeId};
 use store::{DiskLevel, Store};
+use tokio::time::Instant;
 
 use crate::catalogue::CatalogueLease;
 use crate::groups::Groups;
 use crate::raft::Core;
+
+/// A group of which no leader is known for so long can't be used through this node. Before, its calls
+/// wait here as well as anywhere: a leadership passes on, or an election is under way, and a load
+/// balancer would find all nodes unready at once.
+const LEADERLESS_MAX: Duration = Duration::from_millis(1_500);
 
 /// Looks at a node. Clones look at the same.
 #[derive(Clone)]
@@ -19,6 +28,8 @@ pub struct Health {
     lease: CatalogueLease,
     store: Store,
     draining: Arc<AtomicBool>,
+    /// When a leader of each group was last known, by the looks so far.
+    led: Arc<Mutex<BTreeMap<GroupId, Instant>>>,
 }
 
 /// One thing that was looked at.
@@ -43,6 +54,7 @@ impl Health {
             lease: lease.clone(),
             store: store.clone(),
             draining: Arc::default(),
+            led: Arc::default(),
         }
     }
 
@@ -92,14 +104,25 @@ impl Health {
     }
 
     fn groups(&self) -> Option<String> {
-        let lacks = |placement: &Placement| {
-            let core = self.groups.get(placement.group);
-            core.is_none_or(|core| core.leader().is_none())
+        let lacks = |placement: &Placement| match self.groups.get(placement.group) {
+            None => true,
+            Some(core) => self.is_leaderless(placement.group, core.leader()),
         };
         self.wrong(
             |placement| self.is_placed_here(placement) && lacks(placement),
             "no leader is known of",
         )
+    }
+
+    /// Whether no leader of the group is known, and none was for too long, or ever.
+    fn is_leaderless(&self, group: GroupId, leader: Option<NodeId>) -> bool {
+        // Every change of the map is whole.
+        let mut led = self.led.lock().unwrap_or_else(PoisonError::into_inner);
+        if leader.is_some() {
+            led.insert(group, Instant::now());
+        }
+        led.get(&group)
+            .is_none_or(|last| last.elapsed() >= LEADERLESS_MAX)
     }
 
     fn disk(&self) -> Option<String> {

@@ -15,7 +15,8 @@ use crate::raft::{Core, Stopped};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Hands over what this node leads, one group after another, until nothing is left that another
-/// voter could take, or `patience` is over. Groups with no other voter stay.
+/// voter could take, or `patience` is over. Groups with no other voter stay. From then on the node
+/// campaigns for none.
 ///
 /// # Errors
 /// [`Stopped`] when a replica can't run.
@@ -26,6 +27,7 @@ pub(crate) async fn hand_over(
 ) -> Result<(), Stopped> {
     let deadline = Instant::now() + patience;
     let mut wanted = Wanted::default();
+    groups.all().values().for_each(Core::campaign_no_more);
     loop {
         wanted.refresh(control)?;
         let cores = groups.all();

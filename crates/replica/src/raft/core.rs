@@ -198,11 +198,25 @@ impl Core {
         Ok(())
     }
 
+    /// Never campaigns again by itself: the node is about to stop. It votes on.
+    pub(crate) fn campaign_no_more(&self) {
+        self.raft.runtime_config().elect(false);
+    }
+
     /// Proposes an entry, if this node leads: in `term`, if one is given. Entries are logged in
     /// the order of these calls.
     pub(crate) async fn propose(&self, term: Option<Term>, proposal: Proposal) -> Pending {
+        self.propose_shared(term, Arc::new(proposal)).await
+    }
+
+    /// As [`Core::propose`], of what the caller keeps.
+    pub(crate) async fn propose_shared(
+        &self,
+        term: Option<Term>,
+        proposal: Arc<Proposal>,
+    ) -> Pending {
         let (answer, pending) = Answer::new();
-        let write = self.raft.write(Proposed(Arc::new(proposal)));
+        let write = self.raft.write(Proposed(proposal));
         let write = match term {
             Some(term) => write.with_leader(term.0),
             None => write,
@@ -260,6 +274,17 @@ impl Core {
         while server.borrow_watched().current_leader == before {
             if server.changed().await.is_err() {
                 std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits until this node does not lead, as far as it knows, or the replica has stopped.
+    pub(crate) async fn leads_no_more(&self) {
+        let node = self.node();
+        let mut server = self.raft.server_metrics();
+        while server.borrow_watched().current_leader == Some(node) {
+            if server.changed().await.is_err() {
+                return;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The task of a shard, from leadership to leadership.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use model::limits::SHARD_WAITING_REQUESTS_MAX;
@@ -10,6 +11,7 @@ use tracing::{info, warn};
 
 use super::forward::ForwardRequest;
 use super::local::LocalShard;
+use super::request::Request;
 use super::shards::Shards;
 use super::shell::{End, Shell, Surroundings};
 use crate::catalogue::CatalogueLease;
@@ -19,7 +21,7 @@ use crate::raft::{Core, Leadership, Leading, Stopped};
 use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
 
-/// How long Raft may go on leading in a term that this task has used up.
+/// How often Raft is made to give a leadership up whose term this task has used up.
 const USED_UP_MAX: Duration = Duration::from_millis(500);
 
 /// What a shard's task is made of.
@@ -66,6 +68,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         clock: host.clock,
         counts: host.counts,
         requests,
+        held: VecDeque::new(),
         forwards: host.forwards,
         serving,
         stopping: host.stopping,
@@ -102,38 +105,75 @@ async fn work(mut around: Surroundings) -> Result<(), Stopped> {
 /// whoever asked this leader would wait for ever.
 async fn begins(core: &Core, leadership: &mut Leadership, last: Option<Term>) -> Option<Leading> {
     loop {
+        if last.is_some_and(|last| leadership.leads_in(last)) {
+            core.abdicate().await.ok()?;
+        }
         tokio::select! {
             leading = leadership.begins(last) => return leading,
             () = tokio::time::sleep(USED_UP_MAX) => {}
         }
-        if last.is_some_and(|last| leadership.leads_in(last)) {
-            core.abdicate().await.ok()?;
-        }
     }
 }
 
-/// Waits for a leadership in a term after `last`, and refuses whoever calls meanwhile. `None` when
-/// the node shuts down or the replica has stopped.
+/// Waits for a leadership in a term after `last`. Whoever calls meanwhile is refused, unless this
+/// node is elected already: then its calls are the first that the leadership takes. `None` when the
+/// node shuts down or the replica has stopped.
 async fn take_up(
     around: &mut Surroundings,
     leadership: &mut Leadership,
     last: Option<Term>,
 ) -> Option<Leading> {
-    let shard = around.shard;
     let mut lease = around.lease.clone();
     let core = around.core.clone();
-    let mut ready = std::pin::pin!(async {
+    let ready = std::pin::pin!(async {
         let leading = begins(&core, leadership, last).await?;
         // To compare with an old catalogue would be to detach what was just attached.
         lease.begins().await?;
         Some(leading)
     });
+    let leading = hold_calls(around, ready).await;
+    if leading.is_none() {
+        around.requests.close();
+        while let Some(request) = around.requests.recv().await {
+            around.held.push_back(request);
+        }
+        refuse_held(around);
+    }
+    leading
+}
+
+async fn hold_calls(
+    around: &mut Surroundings,
+    mut ready: impl Future<Output = Option<Leading>> + Unpin,
+) -> Option<Leading> {
+    let core = around.core.clone();
     loop {
+        let elected = core.leader() == Some(core.node());
+        if !elected {
+            refuse_held(around);
+        }
         tokio::select! {
             biased;
             () = around.stopping.begun() => return None,
             leading = &mut ready => return leading,
-            request = around.requests.recv() => request?.refuse(shard),
+            () = core.leads_no_more(), if elected => {}
+            request = around.requests.recv() => match request? {
+                // This node's lease may wait for them, and so its leadership. The leadership sees
+                // to what they ask for when it begins.
+                request @ (Request::Catalogue { .. } | Request::CompareCatalogue { .. }) => {
+                    request.refuse(around.shard);
+                }
+                request if elected && around.held.len() < SHARD_WAITING_REQUESTS_MAX => {
+                    around.held.push_back(request);
+                }
+                request => request.refuse(around.shard),
+            }
         }
+    }
+}
+
+fn refuse_held(around: &mut Surroundings) {
+    for request in around.held.drain(..) {
+        request.refuse(around.shard);
     }
 }

@@ -46,6 +46,11 @@ impl LocalShard {
         *self.serving.borrow()
     }
 
+    /// Whether calls are taken here now, or as soon as this node, which is elected, serves.
+    pub(super) fn takes_calls(&self) -> bool {
+        self.serves() || self.core.leader() == Some(self.core.node())
+    }
+
     /// Whether no call will ever be taken here again: the node shuts down.
     pub(super) fn is_closed(&self) -> bool {
         self.requests.is_closed()

@@ -8,12 +8,15 @@ mod output;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use engine::Fault;
+use engine::command::Proposal;
 use engine::control;
 use engine::dispatch::{Input, Leader, ProposalId, QuestionId};
 use engine::registry::{self, Registries};
 use engine::table::staged::StagedKey;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use model::ShardNumber;
@@ -28,7 +31,7 @@ use super::waiting::{Callers, Sessions};
 use crate::catalogue::{self, CatalogueLease};
 use crate::clock::Clock;
 use crate::metrics::Counts;
-use crate::raft::{Core, Leadership, Leading, Pending};
+use crate::raft::{Core, Leadership, Leading, NotCommitted, Pending};
 use crate::registry::RegistryClient;
 use crate::stopping::Stopping;
 
@@ -46,6 +49,8 @@ pub(super) struct Surroundings {
     pub(super) lease: CatalogueLease,
     /// What is called.
     pub(super) requests: mpsc::Receiver<Request>,
+    /// What was called after this node was elected and before it served.
+    pub(super) held: VecDeque<Request>,
     /// The other shards.
     pub(super) shards: Shards,
     /// Where dead letters go.
@@ -70,12 +75,22 @@ enum Comparing {
     Logged(StagedKey),
 }
 
+/// An entry on its way.
+struct Proposed {
+    proposal: ProposalId,
+    /// What it says, to be said again where the leader may not write for a moment.
+    entry: Arc<Proposal>,
+    pending: Pending,
+    /// Whether its fate is that it was not taken.
+    refused: bool,
+}
+
 /// Why a leadership ended.
 #[derive(Debug)]
 pub(super) enum End {
     /// Another term has begun, or the replica has stopped.
     Lost,
-    /// A proposal was not applied.
+    /// A proposal was not applied, as far as it is known.
     NotCommitted,
     /// The node shuts down, and everyone was answered.
     Closed,
@@ -97,7 +112,9 @@ pub(super) struct Shell<'s> {
     callers: Callers,
     sessions: Sessions,
     /// Entries that are proposed, in order.
-    proposed: VecDeque<(ProposalId, Pending)>,
+    proposed: VecDeque<Proposed>,
+    /// Since when this leader may not write, as far as it knows.
+    refused: Option<Instant>,
     /// Dead letters that wait for room in `forwards`.
     letters: VecDeque<ForwardRequest>,
     /// Dead letters whose answer is awaited.
@@ -115,6 +132,9 @@ pub(super) struct Shell<'s> {
     closed: bool,
     /// Whether the work should rest, since the leadership is being handed over.
     rest: watch::Receiver<usize>,
+    /// Whether a proposal has met a fate that its callers did not hear of: it was applied and the
+    /// leader was not told yet, or nobody knows.
+    unheard: bool,
 }
 
 impl<'s> Shell<'s> {
@@ -139,6 +159,7 @@ impl<'s> Shell<'s> {
             callers: Callers::default(),
             sessions,
             proposed: VecDeque::new(),
+            refused: None,
             letters: VecDeque::new(),
             dispatched: FuturesUnordered::new(),
             questions: FuturesUnordered::new(),
@@ -148,20 +169,37 @@ impl<'s> Shell<'s> {
             alarmed: false,
             closed: false,
             rest,
+            unheard: false,
         })
     }
 
-    /// Works until the leadership is over. Everyone who waits hears of it when this is dropped.
+    /// Works until the leadership is over. Everyone who waits hears of it: that nothing was done if
+    /// that is certain, as where a leader refused to write, and else that nobody knows.
     pub(super) async fn run(mut self, leadership: &mut Leadership) -> End {
-        match self.work(leadership).await {
-            Ok(end) | Err(end) => end,
+        let (Ok(end) | Err(end)) = self.work(leadership).await;
+        let over = matches!(end, End::Lost | End::NotCommitted);
+        if over && self.nothing_is_open() {
+            // Whoever is refused now must not take this leadership for the next one.
+            self.around.serving.send_replace(false);
+            self.callers.refuse();
         }
+        end
+    }
+
+    /// Whether it is certain that nothing of what callers wait for was done or will be.
+    fn nothing_is_open(&mut self) -> bool {
+        let refused = |it: &mut Proposed| {
+            let mut fate = || (&mut it.pending).now_or_never();
+            it.refused || matches!(fate(), Some(Err(NotCommitted { unknown: false })))
+        };
+        !self.unheard && self.proposed.iter_mut().all(refused)
     }
 
     async fn work(&mut self, leadership: &mut Leadership) -> Result<End, End> {
         let mut inputs = self.first_inputs()?;
         loop {
             self.act(inputs).await?;
+            self.unheard = false;
             let serves = |serving: &mut bool| !std::mem::replace(serving, true);
             self.around.serving.send_if_modified(serves);
             let is_idle = self.callers.is_empty() && self.proposed.is_empty();

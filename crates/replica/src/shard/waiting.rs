@@ -12,6 +12,7 @@ use super::answer::Answer;
 use super::client::PublishError;
 use super::request::{Acknowledged, KeyMoved, Modified, Published, SessionEvents};
 use super::session::{SessionChange, SessionEvent, unseen};
+use crate::Unavailable;
 
 /// A caller, by what it asked for.
 pub(super) enum Caller {
@@ -46,6 +47,20 @@ impl Callers {
     /// Whether everyone was answered.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// Tells everyone that nothing was done. For those that an answer can't say that to, the next
+    /// leader does what they wait for.
+    pub(super) fn refuse(&mut self) {
+        for caller in std::mem::take(&mut self.waiting).into_values() {
+            match caller {
+                Caller::Publish(answer) => answer.send(Err(Unavailable::NOT_DONE.into())),
+                Caller::Acknowledge(answer) => answer.send(Err(Unavailable::NOT_DONE)),
+                Caller::ModifyDeadline(answer) => answer.send(Err(Unavailable::NOT_DONE)),
+                Caller::MoveKey(answer) => answer.send(Err(Unavailable::NOT_DONE)),
+                Caller::Catalogue(_) | Caller::Nobody => {}
+            }
+        }
     }
 
     pub(super) fn published(&mut self, request: RequestId, reply: PublishReply) {

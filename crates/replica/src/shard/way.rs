@@ -21,7 +21,7 @@ use super::request::Request;
 /// The first pause of a search that has asked everyone; each later one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest pause of a search.
-const PAUSE_MAX: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// What is known of the way to one shard.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(super) struct Way {
     shard: ShardNumber,
     links: Links,
     known: watch::Sender<Known>,
+    /// Who answered last as the leader.
+    found: watch::Sender<Option<NodeId>>,
     /// Whose turn it is where nobody knows who leads.
     turn: AtomicUsize,
 }
@@ -71,6 +73,7 @@ impl Way {
             shard,
             links,
             known: watch::Sender::new(Known::default()),
+            found: watch::Sender::new(None),
             turn: AtomicUsize::new(0),
         }
     }
@@ -155,7 +158,7 @@ impl Way {
 
     /// Waits until something has changed, or for a while that grows.
     async fn news(&self, pause: &mut Duration) {
-        let mut known = self.known.subscribe();
+        let (mut known, mut found) = (self.known.subscribe(), self.found.subscribe());
         let here = known.borrow_and_update().here.clone();
         let local = async {
             match here {
@@ -166,6 +169,8 @@ impl Way {
         tokio::select! {
             () = local => {}
             _ = known.changed() => {}
+            // Another call has found a new leader.
+            _ = found.changed() => {}
             () = sleep(*pause) => {}
         }
         *pause = (*pause * 2).min(PAUSE_MAX);
@@ -197,9 +202,19 @@ impl Search<'_> {
 
     /// Whoever was asked leads: later searches begin there.
     pub(super) fn found(&self, target: &Target) {
-        if let Target::There(node, _) = target {
-            self.way.links.hints().learn(self.way.shard, Some(*node));
-        }
+        let links = &self.way.links;
+        let leader = match target {
+            Target::Here(_) => links.node(),
+            Target::There(node, _) => {
+                links.hints().learn(self.way.shard, Some(*node));
+                *node
+            }
+        };
+        self.way.found.send_if_modified(|found| {
+            let is_news = *found != Some(leader);
+            *found = Some(leader);
+            is_news
+        });
     }
 
     /// Who was not asked yet and may lead: who is known to, then whoever is well connected.
@@ -207,7 +222,7 @@ impl Search<'_> {
         let (way, node) = (self.way, self.way.links.node());
         let known = way.known();
         if let Some(here) = &known.here
-            && here.serves()
+            && here.takes_calls()
             && self.asked.insert(node)
         {
             return Some(Target::Here(here.requests().clone()));

@@ -286,9 +286,9 @@ impl Link {
         }
     }
 
-    /// Hands a request to the shard's task, if this node leads the shard.
+    /// Hands a request to the shard's task, if this node leads the shard or is about to.
     async fn hand_over(&self, shard: ShardNumber, request: Request) {
-        let local = self.shards.local(shard).filter(LocalShard::serves);
+        let local = self.shards.local(shard).filter(LocalShard::takes_calls);
         let Some(local) = local else {
             return request.refuse(shard);
         };

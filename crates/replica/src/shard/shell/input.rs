@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use engine::Fault;
 use engine::command::Outcome;
-use engine::dispatch::{Input, ProposalId, PublishRequest, Refused};
+use engine::dispatch::{Input, PublishRequest, Refused};
 use engine::shard;
 use futures::{FutureExt, StreamExt};
 use model::SessionId;
@@ -12,9 +12,9 @@ use store::DiskLevel;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{Comparing, End, Shell};
+use super::{Comparing, End, Proposed, Shell};
 use crate::catalogue;
-use crate::raft::{Committed, NotCommitted, Pending};
+use crate::raft::{Committed, NotCommitted};
 use crate::shard::client::PublishError;
 use crate::shard::request::{Request, Say};
 use crate::shard::waiting::Caller;
@@ -27,7 +27,7 @@ impl Shell<'_> {
     pub(super) async fn hear(&mut self) -> Result<Vec<Input>, End> {
         let mut inputs = Vec::new();
         let mut requests = Vec::new();
-        let (mut compared, mut woken) = (None, false);
+        let (mut compared, mut woken, mut fate) = (None, false, None);
         let around = &mut *self.around;
         let rests = *self.rest.borrow() > 0;
         let calls = !self.closed && !self.leader.is_full() && !rests;
@@ -49,15 +49,16 @@ impl Shell<'_> {
             () = around.stopping.begun(), if !around.requests.is_closed() => {
                 around.requests.close();
             }
-            fate = oldest(&mut self.proposed) => {
-                let (proposal, _) = self.proposed.pop_front().expect("it was the oldest");
-                inputs.push(applied(proposal, fate)?);
-            }
+            known = oldest(&mut self.proposed) => fate = Some(known),
             Ok(()) = self.rest.changed() => {}
+            () = std::future::ready(()), if calls && !around.held.is_empty() => {}
             count = around.requests.recv_many(&mut requests, REQUESTS_AT_ONCE_MAX), if calls => {
                 self.closed = count == 0;
             }
             () = &mut self.alarm, if self.alarmed && !rests => {}
+        }
+        if let Some(fate) = fate {
+            inputs.extend(self.decided(fate).await?);
         }
         if let Some(compared) = compared {
             inputs.extend(self.compared(compared)?);
@@ -65,7 +66,7 @@ impl Shell<'_> {
         if woken {
             inputs.extend(self.ended_with_their_process());
         }
-        self.gather(&mut inputs, requests)?;
+        self.gather(&mut inputs, requests).await?;
         Ok(inputs)
     }
 
@@ -95,16 +96,19 @@ impl Shell<'_> {
     }
 
     /// Adds what has happened besides.
-    fn gather(&mut self, inputs: &mut Vec<Input>, mut requests: Vec<Request>) -> Result<(), End> {
-        while let Some((proposal, pending)) = self.proposed.front_mut()
-            && let Some(fate) = pending.now_or_never()
+    async fn gather(&mut self, inputs: &mut Vec<Input>, requests: Vec<Request>) -> Result<(), End> {
+        // They wait there also when the leadership ends meanwhile.
+        self.around.held.extend(requests);
+        while let Some(oldest) = self.proposed.front_mut()
+            && let Some(fate) = (&mut oldest.pending).now_or_never()
         {
-            inputs.push(applied(*proposal, fate)?);
-            self.proposed.pop_front();
+            inputs.extend(self.decided(fate).await?);
         }
-        if self.should_rest() && requests.is_empty() {
+        if self.should_rest() {
             return Ok(());
         }
+        let held = self.around.held.len().min(REQUESTS_AT_ONCE_MAX);
+        let mut requests: Vec<Request> = self.around.held.drain(..held).collect();
         while requests.len() < REQUESTS_AT_ONCE_MAX
             && !self.leader.is_full()
             && let Ok(request) = self.around.requests.try_recv()
@@ -123,6 +127,33 @@ impl Shell<'_> {
             inputs.push(Input::Tick);
         }
         Ok(())
+    }
+
+    /// The oldest entry has met its fate. One that was not applied ends the leadership, since what
+    /// was decided after it may rest on it; unless this leader may only not write for a moment.
+    async fn decided(
+        &mut self,
+        fate: Result<Committed, NotCommitted>,
+    ) -> Result<Option<Input>, End> {
+        match fate {
+            Ok(committed) => {
+                let oldest = self.proposed.pop_front().expect("it was the oldest");
+                (self.unheard, self.refused) = (true, None);
+                let outcomes = committed.outcomes.into_iter().map(of_shard).collect();
+                let proposal = oldest.proposal;
+                Ok(Some(Input::Applied { proposal, outcomes }))
+            }
+            Err(NotCommitted { unknown: false }) => {
+                let oldest = self.proposed.front_mut().expect("it was the oldest");
+                oldest.refused = true;
+                self.propose_again().await?;
+                Ok(None)
+            }
+            Err(NotCommitted { unknown: true }) => {
+                self.unheard = true;
+                Err(End::NotCommitted)
+            }
+        }
     }
 
     /// What the catalogue has and the shard lacks, as the leader hears it. The caller is answered
@@ -245,19 +276,11 @@ impl Shell<'_> {
 }
 
 /// The fate of the oldest entry, once it is known.
-async fn oldest<T>(proposed: &mut VecDeque<(T, Pending)>) -> Result<Committed, NotCommitted> {
+async fn oldest(proposed: &mut VecDeque<Proposed>) -> Result<Committed, NotCommitted> {
     match proposed.front_mut() {
-        Some((_, pending)) => pending.await,
+        Some(oldest) => (&mut oldest.pending).await,
         None => std::future::pending().await,
     }
-}
-
-/// An entry has met its fate. One that was not applied ends the leadership: what was decided
-/// after it may rest on it.
-fn applied(proposal: ProposalId, fate: Result<Committed, NotCommitted>) -> Result<Input, End> {
-    let committed = fate.map_err(|_| End::NotCommitted)?;
-    let outcomes = committed.outcomes.into_iter().map(of_shard).collect();
-    Ok(Input::Applied { proposal, outcomes })
 }
 
 fn of_shard(outcome: Outcome) -> shard::Outcome {

@@ -1,5 +1,6 @@
 //! What the leader decided, as it is carried out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::command::{Command, Proposal};
@@ -9,14 +10,22 @@ use engine::{registry, shard};
 use futures::FutureExt;
 use model::{RegistryNumber, SessionId, ShardNumber, Timestamp};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::{Comparing, Shell};
+use super::{Comparing, End, Proposed, Shell};
+use crate::raft::{NotCommitted, Pending};
 use crate::shard::forward::{Dispatched, ForwardRequest};
 use crate::shard::session::SessionChange;
 
 /// Things that are being said to other shards at once.
 const TELLINGS_MAX: usize = 1_024;
+/// How long a leader that may not write goes on trying: far longer than a busy machine is silent,
+/// and shorter than callers wait.
+const REFUSED_MAX: Duration = Duration::from_secs(2);
+/// How long a refusal may take that follows on another one.
+const REFUSAL_MAX: Duration = Duration::from_millis(100);
+/// The pause before what was refused is proposed again.
+const PROPOSE_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// How long one of them may look for the leader that it is for.
 const TELLING_MAX: Duration = Duration::from_secs(1);
 
@@ -116,9 +125,52 @@ impl Shell<'_> {
             at: self.around.clock.wall(),
             commands: commands.into_iter().map(Command::Shard).collect(),
         };
+        let entry = Arc::new(entry);
+        let pending = self.say(entry.clone()).await;
+        self.proposed.push_back(Proposed {
+            proposal,
+            entry,
+            pending,
+            refused: false,
+        });
+    }
+
+    async fn say(&mut self, entry: Arc<Proposal>) -> Pending {
         let term = self.leading.term;
-        let pending = self.around.core.propose(Some(term), entry).await;
-        self.proposed.push_back((proposal, pending));
+        self.around.core.propose_shared(Some(term), entry).await
+    }
+
+    /// The oldest entry was refused. So are those behind it where this leader has not heard of a
+    /// majority for a moment, as on a machine that is busy: then all are proposed again, in the same
+    /// order. One that was taken nevertheless may rest on what was refused.
+    ///
+    /// # Errors
+    /// [`End::NotCommitted`] in that case, and when the moment is too long.
+    pub(super) async fn propose_again(&mut self) -> Result<(), End> {
+        let since = *self.refused.get_or_insert_with(Instant::now);
+        if since.elapsed() >= REFUSED_MAX {
+            return Err(End::NotCommitted);
+        }
+        for behind in self.proposed.iter_mut().skip(1) {
+            // Refusals come at once, and in the order of the entries.
+            let fate = timeout(REFUSAL_MAX, &mut behind.pending).await;
+            if !matches!(fate, Ok(Err(NotCommitted { unknown: false }))) {
+                self.unheard = true;
+                return Err(End::NotCommitted);
+            }
+            behind.refused = true;
+        }
+        sleep(PROPOSE_AGAIN_AFTER).await;
+        // Where the leadership ends in the midst of it, some may have been taken.
+        let unheard = std::mem::replace(&mut self.unheard, true);
+        for place in 0..self.proposed.len() {
+            let entry = self.proposed[place].entry.clone();
+            let pending = self.say(entry).await;
+            let proposed = &mut self.proposed[place];
+            (proposed.pending, proposed.refused) = (pending, false);
+        }
+        self.unheard = unheard;
+        Ok(())
     }
 
     fn wake_at(&mut self, moment: Timestamp) {
