@@ -12,9 +12,9 @@ const AUDIT_PACE: Duration = Duration::from_millis(100);
 const ACKS: usize = 100;
 /// Fewer than one publish in so many may fail. Drills ask for less than one in a thousand, and that
 /// none takes a second; a test machine runs all nodes unoptimized, and other things too.
-const FAILED_ONE_IN: usize = 50;
+const FAILED_ONE_IN: usize = 200;
 /// And none may take so long.
-const PUBLISH_MAX: Duration = Duration::from_secs(5);
+const PUBLISH_MAX: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_are_restarted_one_after_another() {
