@@ -170,6 +170,7 @@ impl Replicas {
             counts: metrics.counts(),
             forwards,
             stopping: work.ear(),
+            back_within: settings.back_within(),
             shards: shards.clone(),
         });
         work.spawn(hosts.work());

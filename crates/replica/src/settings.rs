@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use model::NodeId;
+use model::limits::LINK_BEAT_EVERY;
 
 use crate::raft::Timing;
 
@@ -65,6 +66,14 @@ impl Settings {
             spreads: true,
             ..Settings::of_zone(node)
         }
+    }
+
+    /// How long a frontend that is well takes to open a session again at a leader that has lost the
+    /// way to it, at most. Both notice the loss within one sign of life of each other; the frontend
+    /// then dials, secures the connection, hears a first sign of life and says what it opens: four
+    /// round trips and a pause, and a heartbeat is longer than a round trip.
+    pub(crate) fn back_within(&self) -> Duration {
+        LINK_BEAT_EVERY + self.across.heartbeat * 4
     }
 
     fn with(node: NodeId, timing: Timing) -> Self {

@@ -101,8 +101,7 @@ impl Dispatcher {
                 });
             }
             Some(lease) => {
-                lease.extended = true;
-                lease.unconfirmed = false;
+                lease.confirm();
                 // One that is overdue waits for the outcome of its ack.
                 if !lease.overdue {
                     let deadline = step.now.plus(duration);
@@ -128,8 +127,7 @@ impl Dispatcher {
             if let Some(lease) = lease {
                 lease.changes = lease.changes.saturating_sub(1);
                 if matches!(outcome, LeaseOutcome::Done { .. }) && !lease.failing {
-                    lease.extended = true;
-                    lease.unconfirmed = false;
+                    lease.confirm();
                     lease.overdue = false;
                     let deadline = step.now.plus(extension.duration);
                     self.leases.set_deadline(message, Some(deadline));

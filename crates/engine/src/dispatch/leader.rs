@@ -219,8 +219,13 @@ impl Leader {
             Input::CloseSession { session, returned } => {
                 self.end_session(step, session, SessionEnd::Closed, returned)?;
             }
-            Input::LoseSession { session, returned } => {
-                self.end_session(step, session, SessionEnd::Lost, returned)?;
+            Input::LoseSession {
+                session,
+                returned,
+                back_within,
+            } => {
+                let lost = SessionEnd::Lost(back_within);
+                self.end_session(step, session, lost, returned)?;
             }
             Input::SessionsEnded { node, before } => {
                 if step.ended.learn(node, before, step.now) {

@@ -51,6 +51,13 @@ impl Lease {
         self.stream.filter(|_| !confirmed)
     }
 
+    /// Its client has changed its deadline: so it has the message, and its stream matters no more.
+    pub(super) fn confirm(&mut self) {
+        self.extended = true;
+        self.unconfirmed = false;
+        self.if_back = None;
+    }
+
     /// Whether something on its way through the log decides what becomes of it.
     pub(super) fn is_undecided(&self) -> bool {
         self.acks > 0 || self.changes > 0 || self.failing

@@ -98,12 +98,15 @@ pub enum Input {
         returned: Vec<AckId>,
     },
     /// The way to a session's frontend is lost, and with it the session here. Its client may have it
-    /// still, and it may be opened again: what has a logged lease is kept for it in full.
+    /// still, and it may be opened again: what has a logged lease is kept for it in full, and the
+    /// rest for as long as a frontend takes that is well.
     LoseSession {
         /// The session.
         session: SessionId,
         /// Deliveries that never left: released at once, without an attempt.
         returned: Vec<AckId>,
+        /// How long a frontend that is well takes to open the session again, at most.
+        back_within: Duration,
     },
     /// A process of a node has ended, and every session that was opened by it: also those of
     /// which this leader knows nothing but what is in the log.

@@ -122,8 +122,12 @@ impl Dispatcher {
         // What a Pull was answered with is the client's until it runs out. A stream breaks at any
         // moment: of what the client never confirmed, nobody knows whether it arrived.
         if ended.kind == SessionKind::Stream && !model::sabotage!("ended-stream-keeps-leases") {
-            let release = step.now.plus(ENDED_SESSION_RELEASE);
-            let lost = end == SessionEnd::Lost && !model::sabotage!("lost-way-ends-leases");
+            let (lost, release) = match end {
+                SessionEnd::Closed => (false, ENDED_SESSION_RELEASE),
+                SessionEnd::Lost(back_within) => (true, back_within),
+            };
+            let lost = lost && !model::sabotage!("lost-way-ends-leases");
+            let release = step.now.plus(release);
             self.leases.doubt(|stream, lease| {
                 let kept = lost && lease.logged;
                 (stream == ended.first && !kept).then_some(release)

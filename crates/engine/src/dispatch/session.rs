@@ -30,8 +30,9 @@ pub(super) struct Session {
 pub(super) enum SessionEnd {
     /// Its client is gone.
     Closed,
-    /// Only the way to its frontend: the client may have its stream still.
-    Lost,
+    /// Only the way to its frontend: the client may have its stream still. A frontend that is well
+    /// opens it again within such a time.
+    Lost(Duration),
 }
 
 /// Where a session stands with its credit.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use engine::dispatch::AckReply;
 use engine::subscription::{RetryPolicy, SubscriptionSettings};
 
-use crate::bench::{Bench, PLENTY, settings};
+use crate::bench::{BACK_WITHIN, Bench, PLENTY, settings};
 
 fn with_retry(ordered: bool) -> SubscriptionSettings {
     SubscriptionSettings {
@@ -133,6 +134,71 @@ fn only_what_a_client_never_confirmed_is_released_early() {
     assert_eq!(bench.texts(new), ["lost"]);
     bench.pass_seconds(100);
     assert!(bench.texts(new).contains(&"confirmed".to_owned()));
+}
+
+#[test]
+fn what_a_lost_stream_had_goes_to_another_in_order_as_soon_as_it_could_be_back() {
+    let mut bench = Bench::new(settings(true));
+    let lost = bench.stream(PLENTY);
+    bench.publish("k", &["1", "2"]);
+    let had = bench.take(lost);
+    assert_eq!(had.len(), 2);
+    bench.lose(lost);
+    let other = bench.stream(PLENTY);
+    bench.publish("k", &["3"]);
+    bench.pass(BACK_WITHIN - Duration::from_millis(1));
+    assert!(bench.take(other).is_empty(), "its client may be at work");
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.texts(other), ["1", "2", "3"]);
+}
+
+#[test]
+fn a_stream_that_comes_back_in_time_keeps_what_it_has() {
+    let mut bench = Bench::new(settings(true));
+    let stream = bench.stream(PLENTY);
+    bench.publish("k", &["1", "2"]);
+    let had = bench.take(stream);
+    bench.lose(stream);
+    let other = bench.stream(PLENTY);
+    bench.pass(BACK_WITHIN / 2);
+    let stream = bench.come_back(stream);
+    bench.pass_seconds(8);
+    assert!(bench.take(other).is_empty(), "it has its whole deadline");
+    assert!(bench.take(stream).is_empty(), "it has them");
+    assert_eq!(bench.ack(&had), [AckReply::Acknowledged; 2]);
+    bench.pass_seconds(10);
+    assert!(bench.take(other).is_empty() && bench.take(stream).is_empty());
+    bench.assert_all_credit_is_back(stream);
+}
+
+#[test]
+fn a_confirmed_delivery_keeps_its_deadline_whether_its_stream_is_lost_or_back() {
+    let mut bench = Bench::new(settings(false));
+    let stream = bench.stream(PLENTY);
+    bench.publish("", &["a"]);
+    let had = bench.take(stream);
+    bench.lose(stream);
+    bench.modify(&had, 60);
+    let other = bench.stream(PLENTY);
+    bench.pass_seconds(5);
+    bench.come_back(stream);
+    bench.pass_seconds(54);
+    assert!(bench.take(other).is_empty(), "its client has it");
+}
+
+#[test]
+fn what_never_arrived_at_a_lost_stream_is_sent_to_it_at_once() {
+    let mut bench = Bench::new(settings(true));
+    let stream = bench.stream(PLENTY);
+    bench.publish("k", &["1"]);
+    let arrived = bench.take(stream);
+    bench.publish("k", &["2", "3"]);
+    bench.lose_behind(stream, &arrived);
+    let stream = bench.come_back(stream);
+    assert_eq!(bench.texts(stream), ["2", "3"], "1 is with the client");
+    assert_eq!(bench.ack(&arrived), [AckReply::Acknowledged]);
+    bench.pass_seconds(9);
+    assert!(bench.take(stream).is_empty());
 }
 
 #[test]

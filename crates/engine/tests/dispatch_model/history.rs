@@ -23,6 +23,8 @@ struct History {
     bench: Bench,
     promises: Promises,
     open: Vec<SessionId>,
+    /// Streams whose way is lost, and whose clients have them still.
+    lost: Vec<SessionId>,
     /// Every delivery that a client ever got, so that late and repeated acks happen.
     received: Vec<(SessionId, Delivered)>,
     texts: u64,
@@ -48,6 +50,7 @@ pub(crate) fn play(seed: u64) {
         bench,
         promises: Promises::new(settings),
         open: Vec::new(),
+        lost: Vec::new(),
         received: Vec::new(),
         texts: 0,
         version: 1,
@@ -260,6 +263,12 @@ impl History {
         if self.open.len() >= 5 {
             return self.close();
         }
+        if let Some(stream) = self.lost.pop() {
+            match self.chance.one_in(2) {
+                true => return self.come_back(stream),
+                false => self.lost.insert(0, stream),
+            }
+        }
         let credit = Credit {
             messages: 1 + self.chance.below(10) as u32,
             bytes: 10 + self.chance.below(100),
@@ -299,7 +308,11 @@ impl History {
         if self.chance.one_in(4) {
             self.note(format!("lose {session}"));
             self.promises.session_lost(session, self.bench.now);
-            return self.bench.lose(session);
+            self.bench.lose(session);
+            if self.promises.sessions[&session].kind == SessionKind::Stream {
+                self.lost.push(session);
+            }
+            return;
         }
         let mut returned = Vec::new();
         if self.chance.one_in(2) {
@@ -397,10 +410,12 @@ impl History {
         self.note("end of the process".into());
         self.promises.process_ended(self.bench.now);
         self.open.clear();
+        self.lost.clear();
         self.bench.end_process();
     }
 
-    /// The frontend of a stream, and its client, are still there after a change of the leader.
+    /// The frontend of a stream, and its client, are still there after a change of the leader, or
+    /// though the way to the leader was lost.
     fn come_back(&mut self, stream: SessionId) {
         let session = self.bench.come_back(stream);
         self.note(format!("{stream} comes back as {session}"));

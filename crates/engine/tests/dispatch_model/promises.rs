@@ -22,6 +22,8 @@ struct Lease {
     session: SessionId,
     batch: u64,
     deadline: Timestamp,
+    /// When its deadline is if its stream comes back.
+    if_back: Option<Timestamp>,
     extended: bool,
     exactly_once: bool,
     /// It may be over: an ack with an older id, or one whose answer was lost with its leader, may have
@@ -149,25 +151,34 @@ impl Promises {
         for delivery in returned {
             self.nacked(&delivery.ack);
         }
-        self.release_early(now, |lease| lease.session == session);
+        self.release_early(now, |lease| {
+            (lease.session == session).then_some(ENDED_SESSION_RELEASE)
+        });
     }
 
     /// A stream's client may have it still, though the leader can't reach it.
     pub(crate) fn session_lost(&mut self, session: SessionId, now: Timestamp) {
-        self.release_early(now, |lease| lease.session == session && !lease.exactly_once);
+        let is_released = |lease: &Lease| lease.session == session && !lease.exactly_once;
+        self.release_early(now, |lease| {
+            is_released(lease).then_some(bench::BACK_WITHIN)
+        });
     }
 
     /// Every stream that there was has ended.
     pub(crate) fn process_ended(&mut self, now: Timestamp) {
-        self.release_early(now, |_| true);
+        self.release_early(now, |_| Some(ENDED_SESSION_RELEASE));
     }
 
-    /// What streams got that have ended may come again in seconds, unless its client confirmed it.
-    fn release_early(&mut self, now: Timestamp, is_released: impl Fn(&Lease) -> bool) {
+    /// What streams got that have ended may come again so soon, unless its client confirmed it.
+    fn release_early(&mut self, now: Timestamp, within: impl Fn(&Lease) -> Option<Duration>) {
         for lease in self.leases.values_mut() {
             let of_stream = self.sessions[&lease.session].kind == SessionKind::Stream;
-            if of_stream && !lease.extended && is_released(lease) {
-                lease.deadline = lease.deadline.min(now.plus(ENDED_SESSION_RELEASE));
+            if let Some(within) = within(lease)
+                && of_stream
+                && !lease.extended
+            {
+                lease.if_back.get_or_insert(lease.deadline);
+                lease.deadline = lease.deadline.min(now.plus(within));
             }
         }
     }
@@ -182,6 +193,7 @@ impl Promises {
         let leases = self.leases.values_mut();
         for lease in leases.filter(|lease| lease.session == stream) {
             lease.session = session;
+            lease.deadline = lease.if_back.take().unwrap_or(lease.deadline);
         }
     }
 
@@ -267,6 +279,7 @@ impl Promises {
             session,
             batch,
             deadline: at.plus(self.sessions[&session].deadline),
+            if_back: None,
             extended: false,
             exactly_once: self.settings.exactly_once,
             doubtful: false,
@@ -396,7 +409,7 @@ impl Promises {
             && self.is_latest_lease(id)
             && let Some(lease) = self.leases.get_mut(&id.message)
         {
-            lease.deadline = now.plus(to);
+            (lease.deadline, lease.if_back) = (now.plus(to), None);
             lease.changing = lease.deadline != deadline;
             // What counted when it was asked for may be over since, and a later change of a lease
             // that is over is answered alike.

@@ -42,6 +42,8 @@ pub(crate) struct Host {
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
     pub(crate) stopping: Stopping,
+    /// How long a frontend that is well takes to open a session again whose way was lost, at most.
+    pub(crate) back_within: Duration,
 }
 
 /// The shard's handle, and its task, which ends when the node shuts down or the replica stops;
@@ -72,6 +74,7 @@ pub(crate) fn host(host: Host) -> (LocalShard, impl Future<Output = Result<(), S
         forwards: host.forwards,
         serving,
         stopping: host.stopping,
+        back_within: host.back_within,
     };
     (local, work(around))
 }

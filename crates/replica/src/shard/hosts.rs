@@ -1,6 +1,7 @@
 //! The tasks of all shards with a replica on this node. A replica that comes gets its own.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use model::{GroupId, ShardNumber};
 use store::Store;
@@ -36,6 +37,8 @@ pub(crate) struct Site {
     /// Where dead letters go.
     pub(crate) forwards: mpsc::Sender<ForwardRequest>,
     pub(crate) stopping: Stopping,
+    /// How long a frontend that is well takes to open a session again whose way was lost, at most.
+    pub(crate) back_within: Duration,
     /// Where the shards are made known.
     pub(crate) shards: Shards,
 }
@@ -99,6 +102,7 @@ impl Hosts {
                     counts: self.site.counts.clone(),
                     forwards: self.site.forwards.clone(),
                     stopping: self.site.stopping.clone(),
+                    back_within: self.site.back_within,
                 });
                 self.tasks.spawn(work);
                 self.site.shards.host(shard);

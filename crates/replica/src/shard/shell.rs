@@ -9,6 +9,7 @@ mod output;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::Fault;
 use engine::command::Proposal;
@@ -59,6 +60,8 @@ pub(super) struct Surroundings {
     pub(super) serving: watch::Sender<bool>,
     /// Whether the node shuts down.
     pub(super) stopping: Stopping,
+    /// How long a frontend that is well takes to open a session again whose way was lost, at most.
+    pub(super) back_within: Duration,
     /// The present life of each node, with which all sessions of earlier ones are over.
     pub(super) lives: watch::Receiver<Lives>,
 }
@@ -150,7 +153,7 @@ impl<'s> Shell<'s> {
         let registries = Registries::new(cluster.registries);
         let (shard, view) = (around.shard, around.core.view());
         let leader = Leader::new(shard, registries, leading.term, now, view)?;
-        let sessions = Sessions::new(around.shard);
+        let sessions = Sessions::new(around.shard, around.back_within);
         let rest = around.core.rest().asked();
         Ok(Shell {
             around,

@@ -1,11 +1,12 @@
 //! Who is to be answered: callers until their reply, sessions until they end.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use engine::dispatch::{
     AckReply, Ended, Input, ModifyReply, MoveReply, OpenSession, PublishReply, RequestId,
 };
-use model::{SessionId, ShardNumber};
+use model::{AckId, SessionId, ShardNumber};
 use tokio::sync::oneshot;
 
 use super::answer::Answer;
@@ -102,15 +103,18 @@ impl Callers {
 /// The sessions that are open in this shard.
 pub(super) struct Sessions {
     shard: ShardNumber,
+    /// How long a frontend that is well takes to open a session again, at most.
+    back_within: Duration,
     open: BTreeMap<SessionId, SessionEvents>,
     /// The ends of sessions whose listener is gone, with the deliveries that it never saw.
     deserted: Vec<Input>,
 }
 
 impl Sessions {
-    pub(super) fn new(shard: ShardNumber) -> Self {
+    pub(super) fn new(shard: ShardNumber, back_within: Duration) -> Self {
         Sessions {
             shard,
+            back_within,
             open: BTreeMap::new(),
             deserted: Vec::new(),
         }
@@ -123,6 +127,16 @@ impl Sessions {
     /// The session has ended by itself.
     pub(super) fn close(&mut self, session: SessionId) {
         self.open.remove(&session);
+    }
+
+    /// The way to a session is lost, as the leader hears it; `returned` was not sent.
+    pub(super) fn lost(&mut self, session: SessionId, returned: Vec<AckId>) -> Input {
+        self.close(session);
+        Input::LoseSession {
+            session,
+            returned,
+            back_within: self.back_within,
+        }
     }
 
     /// Tells a session what happened. One that has ended hears nothing.
@@ -142,7 +156,8 @@ impl Sessions {
         }
         if let (false, Err(unheard)) = (ended, told) {
             let returned = unseen(unheard.0.what);
-            self.deserted.push(Input::LoseSession { session, returned });
+            let lost = self.lost(session, returned);
+            self.deserted.push(lost);
         }
     }
 

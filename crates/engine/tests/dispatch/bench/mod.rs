@@ -35,6 +35,8 @@ pub(crate) const PLENTY: Credit = Credit {
     bytes: 1_000_000,
 };
 pub(crate) const ACK_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a frontend that is well takes to come back when its way is lost, at most.
+pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(1);
 
 /// What happened at the edge of the leader, in order.
 #[derive(Clone, Debug)]
@@ -281,7 +283,18 @@ impl Bench {
     pub(crate) fn lose(&mut self, session: SessionId) {
         self.clients.remove(&session);
         let returned = Vec::new();
-        self.input(Input::LoseSession { session, returned });
+        self.input(Input::LoseSession {
+            session,
+            returned,
+            back_within: BACK_WITHIN,
+        });
+    }
+
+    /// The same, and of what the stream got nothing arrived behind these.
+    pub(crate) fn lose_behind(&mut self, stream: SessionId, arrived: &[Delivered]) {
+        let known = self.streams.get_mut(&stream).expect("it was opened");
+        known.received = arrived.last().map(|delivery| delivery.ack.generation);
+        self.lose(stream);
     }
 
     pub(crate) fn credit(&self, session: SessionId) -> Credit {

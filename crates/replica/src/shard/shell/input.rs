@@ -252,10 +252,7 @@ impl Shell<'_> {
                 Input::OpenSession(open)
             }
             Request::Session { session, say } => self.said(session, say),
-            Request::LoseSession { session, returned } => {
-                self.sessions.close(session);
-                Input::LoseSession { session, returned }
-            }
+            Request::LoseSession { session, returned } => self.sessions.lost(session, returned),
         })
     }
 
