@@ -1,24 +1,17 @@
 //! Whether this node can serve: what a load balancer asks, and an operator.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::Fault;
 use engine::control::{self, NodeState, Placement, plan, read};
-use model::{GroupId, NodeId};
 use store::{DiskLevel, Store};
 use tokio::time::Instant;
 
 use crate::catalogue::CatalogueLease;
 use crate::groups::Groups;
 use crate::raft::Core;
-
-/// A group of which no leader is known for so long can't be used through this node. Before, its calls
-/// wait here as well as anywhere: a leadership passes on, or an election is under way, and a load
-/// balancer would find all nodes unready at once.
-const LEADERLESS_MAX: Duration = Duration::from_millis(1_500);
 
 /// Looks at a node. Clones look at the same.
 #[derive(Clone)]
@@ -28,8 +21,19 @@ pub struct Health {
     lease: CatalogueLease,
     store: Store,
     draining: Arc<AtomicBool>,
-    /// When a leader of each group was last known, by the looks so far.
-    led: Arc<Mutex<BTreeMap<GroupId, Instant>>>,
+    /// How long an election takes, at most, unless all goes wrong.
+    election_max: Duration,
+    leaders: Arc<Mutex<Leaders>>,
+}
+
+/// Whether leaders are known of all groups with a replica here, as far as anybody has asked.
+#[derive(Clone, Copy, Debug)]
+enum Leaders {
+    /// Not yet since the node has started.
+    NotYet,
+    Known,
+    /// Some leader is not known since then.
+    LackingSince(Instant),
 }
 
 /// One thing that was looked at.
@@ -47,6 +51,7 @@ impl Health {
         control: &Core,
         lease: &CatalogueLease,
         store: &Store,
+        election_max: Duration,
     ) -> Self {
         Health {
             groups: groups.clone(),
@@ -54,7 +59,8 @@ impl Health {
             lease: lease.clone(),
             store: store.clone(),
             draining: Arc::default(),
-            led: Arc::default(),
+            election_max,
+            leaders: Arc::new(Mutex::new(Leaders::NotYet)),
         }
     }
 
@@ -69,8 +75,8 @@ impl Health {
         ]
     }
 
-    /// Whether the groups that this node leads stand where they are wanted. A node whose groups
-    /// are still on their way takes calls nevertheless.
+    /// Whether all groups here have leaders, and those that this node leads stand where they are
+    /// wanted. A node whose groups are still on their way takes calls nevertheless.
     #[must_use]
     pub fn placement(&self) -> Check {
         check("placement", self.placed())
@@ -103,10 +109,30 @@ impl Health {
         (!lasts).then(|| "no catalogue lease: the control group can't be reached".to_owned())
     }
 
+    /// Groups without a leader. Where one is being elected the node takes calls: they wait for it,
+    /// and those of other groups need not. That is so if the node hears of leaders elsewhere, and
+    /// not for longer than an election takes. A node that has just started knows too little.
     fn groups(&self) -> Option<String> {
-        let lacks = |placement: &Placement| match self.groups.get(placement.group) {
-            None => true,
-            Some(core) => self.is_leaderless(placement.group, core.leader()),
+        let lacking = self.leaderless();
+        let mut leaders = self.leaders.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = match (*leaders, &lacking) {
+            (_, None) => {
+                *leaders = Leaders::Known;
+                return None;
+            }
+            (Leaders::NotYet, _) => return lacking,
+            (Leaders::Known, _) => Instant::now(),
+            (Leaders::LackingSince(since), _) => since,
+        };
+        *leaders = Leaders::LackingSince(since);
+        let is_electing = since.elapsed() < self.election_max && self.hears_of_others();
+        lacking.filter(|_| !is_electing)
+    }
+
+    fn leaderless(&self) -> Option<String> {
+        let lacks = |placement: &Placement| {
+            let core = self.groups.get(placement.group);
+            core.is_none_or(|core| core.leader().is_none())
         };
         self.wrong(
             |placement| self.is_placed_here(placement) && lacks(placement),
@@ -114,15 +140,12 @@ impl Health {
         )
     }
 
-    /// Whether no leader of the group is known, and none was for too long, or ever.
-    fn is_leaderless(&self, group: GroupId, leader: Option<NodeId>) -> bool {
-        // Every change of the map is whole.
-        let mut led = self.led.lock().unwrap_or_else(PoisonError::into_inner);
-        if leader.is_some() {
-            led.insert(group, Instant::now());
-        }
-        led.get(&group)
-            .is_none_or(|last| last.elapsed() >= LEADERLESS_MAX)
+    /// Whether any group here is led by another node, as far as this one knows.
+    fn hears_of_others(&self) -> bool {
+        let node = self.groups.node();
+        let cores = self.groups.all();
+        let mut leaders = cores.values().filter_map(Core::leader);
+        leaders.any(|leader| leader != node)
     }
 
     fn disk(&self) -> Option<String> {
@@ -137,6 +160,9 @@ impl Health {
             Ok(steps) if steps.is_empty() => {}
             Ok(_) => return Some("groups are still being placed".to_owned()),
             Err(fault) => return Some(unreadable(&fault)),
+        }
+        if let Some(leaderless) = self.leaderless() {
+            return Some(leaderless);
         }
         let misplaced = |placement: &Placement| {
             let core = self.groups.get(placement.group);

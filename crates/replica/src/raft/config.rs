@@ -18,11 +18,13 @@ const CHECKPOINT_TAKES_MAX: Duration = Duration::from_secs(60 * 60);
 pub struct Timing {
     /// How often a leader says that it lives.
     pub heartbeat: Duration,
-    /// Without a sign of the leader for this long, a follower may campaign. Also how long a
-    /// leader may answer reads after its last sign of a majority.
-    pub election_min: Duration,
-    /// The longest that a follower waits before it campaigns.
-    pub election_max: Duration,
+    /// For so long after a sign of the leader nobody votes for another. Also how long a leader may
+    /// answer reads after its last sign of a majority.
+    pub lease: Duration,
+    /// The shortest time that a follower waits beyond that, before it campaigns. The longest is as
+    /// long as the lease: openraft has one setting for both. It is also how long a candidate waits
+    /// for a vote, which takes a round trip, and longer on busy machines.
+    pub wait_min: Duration,
 }
 
 impl Timing {
@@ -30,22 +32,23 @@ impl Timing {
     /// starts; so it ticks slowly, which is most of what an idle group costs.
     pub const ALONE: Timing = Timing {
         heartbeat: Duration::from_secs(1),
-        election_min: Duration::from_secs(3),
-        election_max: Duration::from_secs(6),
+        lease: Duration::from_secs(6),
+        wait_min: Duration::from_secs(3),
     };
 
     /// For voters within one region, at a round trip of a few milliseconds at most.
     pub const ZONE: Timing = Timing {
         heartbeat: Duration::from_millis(100),
-        election_min: Duration::from_millis(300),
-        election_max: Duration::from_millis(600),
+        lease: Duration::from_millis(600),
+        wait_min: Duration::from_millis(300),
     };
 
-    /// For voters over regions, at a round trip of about 80 ms.
+    /// For voters over regions, at a round trip of about 80 ms: they campaign 850 to 1,100 ms after
+    /// the last sign of a leader.
     pub const REGION: Timing = Timing {
         heartbeat: Duration::from_millis(150),
-        election_min: Duration::from_millis(400),
-        election_max: Duration::from_millis(800),
+        lease: Duration::from_millis(550),
+        wait_min: Duration::from_millis(300),
     };
 }
 
@@ -56,17 +59,23 @@ impl Timing {
     /// For voters over regions, where the longest round trip between two of them is so long.
     ///
     /// A heartbeat that was not answered before the next one is due counts as lost, so that it
-    /// comes less often than answers do; and three of them must be lost before anyone campaigns.
+    /// comes less often than answers do. A leader keeps its lease where one of them is lost, and
+    /// three of them at least must be lost before anyone campaigns.
     #[must_use]
     pub fn over(round_trip: Duration) -> Timing {
         let longer = round_trip.saturating_sub(ROUND_TRIP_REGION);
-        let heartbeat = Timing::REGION.heartbeat + longer;
-        let election_min = Timing::REGION.election_min + longer * 3;
         Timing {
-            heartbeat,
-            election_min,
-            election_max: election_min * 2,
+            heartbeat: Timing::REGION.heartbeat + longer,
+            lease: Timing::REGION.lease + longer * 3,
+            wait_min: Timing::REGION.wait_min + longer,
         }
+    }
+
+    /// How long a group is without a leader after it has lost one, at most, unless an election
+    /// fails twice: each takes as long as its candidates wait, and some round trips, of which one
+    /// is shorter than a heartbeat.
+    pub(crate) fn election_max(self) -> Duration {
+        self.lease * 3 + self.heartbeat * 4
     }
 }
 
@@ -78,17 +87,16 @@ pub(super) fn config(group: GroupId, timing: Timing) -> Arc<Config> {
     let config = Config {
         cluster_name: group.to_string(),
         heartbeat_interval: millis(timing.heartbeat),
-        election_timeout_min: millis(timing.election_min),
-        election_timeout_max: millis(timing.election_max),
+        // openraft waits for the lease, which is the maximum here, and then for a time between both.
+        election_timeout_min: millis(timing.wait_min),
+        election_timeout_max: millis(timing.lease),
         max_payload_entries: REPLICATED_ENTRIES_MAX,
         install_snapshot_timeout: millis(CHECKPOINT_TAKES_MAX),
         // Without it, a node that comes back from a partition deposes a healthy leader.
         enable_pre_vote: Some(true),
         // A leader that hears no majority falls silent from time to time, for as long as an
         // election takes: followers that hear it, while others don't, would wait for ever.
-        quorum_loss_probe_interval: Some(
-            2 * millis(timing.election_max) + millis(timing.election_min),
-        ),
+        quorum_loss_probe_interval: Some(2 * millis(timing.lease) + millis(timing.wait_min)),
         // A leader that resumed its old term would count its deliveries from one again, and so
         // give out ids of deliveries that exist already.
         enable_leader_restore: Some(false),
@@ -117,11 +125,11 @@ mod tests {
             let round_trip = Duration::from_millis(millis);
             let timing = Timing::over(round_trip);
             assert!(timing.heartbeat > round_trip, "{timing:?}");
-            assert!(
-                timing.election_min >= timing.heartbeat * 5 / 2,
-                "{timing:?}"
-            );
-            assert!(timing.election_max >= timing.election_min * 2, "{timing:?}");
+            let one_is_lost = timing.heartbeat * 2 + round_trip;
+            assert!(timing.lease > one_is_lost, "{timing:?}");
+            let campaigns = timing.lease + timing.wait_min;
+            assert!(campaigns > timing.heartbeat * 3 + round_trip, "{timing:?}");
+            assert!(timing.wait_min > round_trip * 21 / 20, "{timing:?}");
             config(GroupId::Control, timing);
         }
     }

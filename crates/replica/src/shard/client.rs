@@ -159,6 +159,12 @@ impl ShardClient {
         }
     }
 
+    /// Waits until this node hears of another leader of the shard, but not for longer than `within`.
+    /// Answers whether it has.
+    pub async fn leader_changes_within(&self, within: Duration) -> bool {
+        self.way.changes_within(within).await
+    }
+
     /// Opens a pull at the shard's leader, as soon as there is one. What happens to it arrives as
     /// `events`, [`super::SessionChange::Ended`] last. `attempts` says how many before this one found
     /// no leader.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use model::{NodeId, ShardNumber};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::sleep;
 
 use super::link::{Called, Link, Links};
@@ -21,7 +21,10 @@ use super::request::Request;
 /// The first pause of a search that has asked everyone; each later one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest pause of a search.
-const PAUSE_MAX: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// The longest pause of one search of all those for the same shard: what it finds the others hear,
+/// and so they can wait for longer.
+const PAUSE_FIRST_MAX: Duration = Duration::from_millis(100);
 
 /// What is known of the way to one shard.
 #[derive(Debug)]
@@ -29,10 +32,10 @@ pub(super) struct Way {
     shard: ShardNumber,
     links: Links,
     known: watch::Sender<Known>,
-    /// Who answered last as the leader.
-    found: watch::Sender<Option<NodeId>>,
     /// Whose turn it is where nobody knows who leads.
     turn: AtomicUsize,
+    /// For the search that has the shortest pauses.
+    first: Semaphore,
 }
 
 /// What a node knows of a shard.
@@ -55,7 +58,11 @@ pub(super) enum Target {
 
 /// What other nodes said about who leads which shard. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hints(Arc<Mutex<BTreeMap<ShardNumber, NodeId>>>);
+pub(super) struct Hints {
+    leaders: Arc<Mutex<BTreeMap<ShardNumber, NodeId>>>,
+    /// Says that something was learnt.
+    news: watch::Sender<()>,
+}
 
 /// The search of one call for a leader.
 pub(super) struct Search<'w> {
@@ -73,8 +80,8 @@ impl Way {
             shard,
             links,
             known: watch::Sender::new(Known::default()),
-            found: watch::Sender::new(None),
             turn: AtomicUsize::new(0),
+            first: Semaphore::new(1),
         }
     }
 
@@ -158,7 +165,18 @@ impl Way {
 
     /// Waits until something has changed, or for a while that grows.
     async fn news(&self, pause: &mut Duration) {
-        let (mut known, mut found) = (self.known.subscribe(), self.found.subscribe());
+        let first = self.first.try_acquire();
+        let within = match first {
+            Ok(_) => PAUSE_FIRST_MAX.min(*pause),
+            Err(_) => *pause,
+        };
+        self.changes_within(within).await;
+        *pause = (*pause * 2).min(PAUSE_MAX);
+    }
+
+    /// Waits until something has changed, but not for longer than `within`. Answers whether it has.
+    pub(super) async fn changes_within(&self, within: Duration) -> bool {
+        let mut known = self.known.subscribe();
         let here = known.borrow_and_update().here.clone();
         let local = async {
             match here {
@@ -167,13 +185,11 @@ impl Way {
             }
         };
         tokio::select! {
-            () = local => {}
-            _ = known.changed() => {}
-            // Another call has found a new leader.
-            _ = found.changed() => {}
-            () = sleep(*pause) => {}
+            () = local => true,
+            _ = known.changed() => true,
+            () = self.links.hints().news_of(self.shard) => true,
+            () = sleep(within) => false,
         }
-        *pause = (*pause * 2).min(PAUSE_MAX);
     }
 }
 
@@ -202,19 +218,9 @@ impl Search<'_> {
 
     /// Whoever was asked leads: later searches begin there.
     pub(super) fn found(&self, target: &Target) {
-        let links = &self.way.links;
-        let leader = match target {
-            Target::Here(_) => links.node(),
-            Target::There(node, _) => {
-                links.hints().learn(self.way.shard, Some(*node));
-                *node
-            }
-        };
-        self.way.found.send_if_modified(|found| {
-            let is_news = *found != Some(leader);
-            *found = Some(leader);
-            is_news
-        });
+        if let Target::There(node, _) = target {
+            self.way.links.hints().learn(self.way.shard, Some(*node));
+        }
     }
 
     /// Who was not asked yet and may lead: who is known to, then whoever is well connected.
@@ -271,16 +277,30 @@ impl Target {
 impl Hints {
     /// A node that does not lead `shard` said who does, if it knew.
     pub(super) fn learn(&self, shard: ShardNumber, leader: Option<NodeId>) {
-        let mut hints = self.lock();
-        match leader {
-            Some(leader) => hints.insert(shard, leader),
-            None => hints.remove(&shard),
+        let before = match leader {
+            Some(leader) => self.lock().insert(shard, leader),
+            None => self.lock().remove(&shard),
         };
+        if before != leader {
+            self.news.send_replace(());
+        }
     }
 
     /// A node is not there any more.
     pub(super) fn forget(&self, node: NodeId) {
         self.lock().retain(|_, leader| *leader != node);
+    }
+
+    /// Waits until another node is said to lead a shard than before.
+    async fn news_of(&self, shard: ShardNumber) {
+        let mut news = self.news.subscribe();
+        let before = self.of(shard);
+        while let Ok(()) = news.changed().await {
+            let now = self.of(shard);
+            if now.is_some() && now != before {
+                return;
+            }
+        }
     }
 
     fn of(&self, shard: ShardNumber) -> Option<NodeId> {
@@ -289,6 +309,6 @@ impl Hints {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ShardNumber, NodeId>> {
         // Every change of the map is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use model::{AckId, Generation, SessionId, ShardNumber};
 use replica::ShardClient;
 use replica::shard::{SessionEvent, ShardClients, ShardSession};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::Router;
 
@@ -48,6 +48,8 @@ struct Opened {
     shard: ShardNumber,
     at: ShardSession,
     ack_deadline: Duration,
+    /// Another leader was heard of meanwhile: attempts before say nothing of this one.
+    afresh: bool,
 }
 
 impl Openings {
@@ -102,6 +104,9 @@ impl Openings {
         if let Some(opening) = self.shards.get_mut(&opened.shard)
             && opening.session == opened.at.id()
         {
+            if opened.afresh {
+                opening.attempts = opening.attempts.min(1);
+            }
             let at = opening.at.insert(opened.at);
             if late {
                 at.set_deadline(self.open.ack_deadline).await;
@@ -196,15 +201,18 @@ impl Openings {
         };
         let (shard, events) = (shard.clone(), self.events.clone());
         self.under_way.push(Box::pin(async move {
-            if let Some(pause) = pause(attempts) {
-                sleep(pause).await;
-            }
+            let afresh = match pause(attempts) {
+                Some(pause) => shard.leader_changes_within(pause).await,
+                None => false,
+            };
+            let attempts = if afresh { 0 } else { attempts };
             let ack_deadline = open.ack_deadline;
             let at = shard.open_session(open, events, attempts).await;
             Opened {
                 shard: number,
                 at,
                 ack_deadline,
+                afresh,
             }
         }));
     }

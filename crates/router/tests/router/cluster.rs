@@ -89,7 +89,11 @@ impl Node {
         let (forwards, _) = mpsc::channel(1);
         let settings = Settings {
             // Leaders change here where a test wants it, and not because the machine is busy.
-            within: Timing::over(Duration::from_millis(300)),
+            within: Timing {
+                heartbeat: Duration::from_millis(370),
+                lease: Duration::from_secs(2),
+                wait_min: Duration::from_secs(1),
+            },
             ..Settings::of_zone(node)
         };
         let clock = Clock::machine();
