@@ -13,7 +13,7 @@ const ANSWER_BYTES_MAX: u64 = 16 * 1024;
 
 /// Whether the node that listens on this port of loopback is ready.
 pub(crate) async fn is_ready(port: u16) -> bool {
-    endpoint_is_ready(&format!("127.0.0.1:{port}")).await
+    is_well(&format!("127.0.0.1:{port}"), "/readyz").await
 }
 
 /// Whether the groups stand where they should, as far as the node on this port of loopback knows.
@@ -21,14 +21,18 @@ pub(crate) async fn is_placed(port: u16) -> bool {
     is_well(&format!("127.0.0.1:{port}"), "/readyz/placement").await
 }
 
-/// Whether the node at `host:port` is ready. A node that can't be reached is not.
-pub(crate) async fn endpoint_is_ready(endpoint: &str) -> bool {
-    is_well(endpoint, "/readyz").await
+/// Whether the node at `host:port` says that it is ready; `None` if it says nothing.
+pub(crate) async fn endpoint_says_ready(endpoint: &str) -> Option<bool> {
+    says(endpoint, "/readyz").await
 }
 
 async fn is_well(endpoint: &str, page: &str) -> bool {
-    let answer = timeout(ANSWER_MAX, ask(endpoint, page)).await;
-    matches!(answer, Ok(Ok(answer)) if answer.starts_with("HTTP/1.1 200"))
+    says(endpoint, page).await == Some(true)
+}
+
+async fn says(endpoint: &str, page: &str) -> Option<bool> {
+    let answer = timeout(ANSWER_MAX, ask(endpoint, page)).await.ok()?.ok()?;
+    Some(answer.starts_with("HTTP/1.1 200"))
 }
 
 async fn ask(endpoint: &str, page: &str) -> std::io::Result<String> {

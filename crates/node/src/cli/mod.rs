@@ -1,6 +1,6 @@
 //! The command line. Its grammar follows gcloud's, so that fingers need not learn another.
 
-mod access;
+pub(crate) mod access;
 mod certificates;
 mod completions;
 mod config;

@@ -110,6 +110,22 @@ impl Cluster {
         self.chosen(which).try_for_each(Process::kill)
     }
 
+    /// Stops these nodes where they are: they keep what they have, and say nothing.
+    ///
+    /// # Errors
+    /// [`Failure`] when a process can't be stopped.
+    pub(crate) fn pause(&mut self, which: &Which) -> Result<(), Failure> {
+        self.chosen(which).try_for_each(Process::pause)
+    }
+
+    /// Lets these nodes go on.
+    ///
+    /// # Errors
+    /// [`Failure`] when a process can't go on.
+    pub(crate) fn resume(&mut self, which: &Which) -> Result<(), Failure> {
+        self.chosen(which).try_for_each(Process::resume)
+    }
+
     /// Asks these nodes to end, and waits until they have.
     pub(crate) async fn drain(&mut self, which: &Which) {
         join_all(self.chosen(which).map(Process::stop)).await;

@@ -73,6 +73,30 @@ impl Process {
         Ok(())
     }
 
+    /// Stops all threads of the process where they are.
+    pub(super) fn pause(&mut self) -> Result<(), Failure> {
+        self.signal("STOP")
+    }
+
+    /// Lets them go on.
+    pub(super) fn resume(&mut self) -> Result<(), Failure> {
+        self.signal("CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<(), Failure> {
+        let Some(child) = &self.child else {
+            return Ok(());
+        };
+        // Every shell knows how to; not every machine has a program for it.
+        let script = format!("kill -{signal} {}", child.id());
+        let status = Command::new("sh").arg("-c").arg(script).status();
+        let status = status.map_err(Failure::Runtime)?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(self.failed(&format!("took no {signal} signal"), status)),
+        }
+    }
+
     /// Lets the node drain, and waits for its end.
     pub(super) async fn stop(&mut self) {
         let Some(child) = &mut self.child else {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::probe::endpoint_is_ready;
+use crate::probe::endpoint_says_ready;
 
 /// The wait before an endpoint is looked at again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -35,6 +35,8 @@ struct Node {
     /// where the endpoint is no address.
     shared: Option<Channel>,
     is_ready: AtomicBool,
+    /// It said something when it was last asked, and be it that it is not ready.
+    answers: AtomicBool,
 }
 
 /// A connection to one endpoint.
@@ -50,6 +52,7 @@ impl Endpoints {
             shared: at(&endpoint).map(|endpoint| endpoint.connect_lazy()),
             endpoint,
             is_ready: AtomicBool::new(false),
+            answers: AtomicBool::new(false),
         };
         let nodes: Arc<[Node]> = endpoints.into_iter().map(node).collect();
         let mut watchers = JoinSet::new();
@@ -103,13 +106,23 @@ impl Endpoints {
         let node = &self.nodes[connection.number];
         node.is_ready.load(Ordering::Relaxed)
     }
+
+    /// Waits until the node of a connection gives no answer any more. One that only says that it is
+    /// not ready finishes what it has begun.
+    pub(super) async fn falls_silent(&self, connection: &Connection) {
+        let node = &self.nodes[connection.number];
+        while node.answers.load(Ordering::Relaxed) {
+            sleep(LOOK_AGAIN_AFTER).await;
+        }
+    }
 }
 
 async fn watch(nodes: Arc<[Node]>, number: usize) {
     let node = &nodes[number];
     loop {
-        let is_ready = endpoint_is_ready(&node.endpoint).await;
-        node.is_ready.store(is_ready, Ordering::Relaxed);
+        let said = endpoint_says_ready(&node.endpoint).await;
+        node.is_ready.store(said == Some(true), Ordering::Relaxed);
+        node.answers.store(said.is_some(), Ordering::Relaxed);
         sleep(LOOK_AGAIN_AFTER).await;
     }
 }

@@ -37,6 +37,10 @@ pub(super) struct Pages {
     pub(super) failed: Vec<(Moment, Moment)>,
     /// Deliveries, in the order in which they arrived.
     pub(super) delivered: Vec<Delivered>,
+    /// Whether the audit is at its end.
+    pub(super) over: bool,
+    /// When streams have ended before that.
+    pub(super) streams_ended: BTreeMap<u64, Moment>,
     /// Acks answered OK of exactly-once deliveries: the message's id, and how many deliveries had
     /// arrived by then.
     pub(super) acked: Vec<(u64, usize)>,
@@ -88,6 +92,20 @@ impl Ledger {
     /// A stream is opened: its number.
     pub(super) fn stream(&self) -> u64 {
         self.streams.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A stream has ended. Its client opens another.
+    pub(super) fn stream_ended(&self, number: u64) {
+        let now = self.now();
+        let mut pages = self.pages();
+        if !pages.over {
+            pages.streams_ended.insert(number, now);
+        }
+    }
+
+    /// Everything was delivered, or nothing more comes: what ends now is ended by the audit.
+    pub(super) fn over(&self) {
+        self.pages().over = true;
     }
 
     /// A message arrives on a stream.

@@ -1,6 +1,7 @@
 //! Drills: an audit workload through the real API, an event in the middle, and a verdict.
 //!
 //! - [`event`]: what happens to the cluster.
+//! - [`leader`]: which node leads the load's keys.
 //! - [`endpoints`]: how a client finds a node that is ready, as users' clients do.
 //! - [`workload`]: publishers and consumers of the audit.
 //! - [`acks`]: what they acknowledge, until it is known whether it counts.
@@ -11,6 +12,7 @@
 mod acks;
 mod endpoints;
 mod event;
+mod leader;
 mod ledger;
 mod message;
 mod rounds;
@@ -22,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
+use crate::cli::access::Access;
 use crate::cli::output::{print_line, print_one};
 use crate::cli::{Failure, Format, Target};
 use endpoints::Endpoints;
@@ -38,6 +41,11 @@ pub(crate) enum Drill {
     RegionLoss(RegionLoss),
     /// Loses one node at once, and lets it return.
     NodeLoss(NodeLoss),
+    /// Kills the node that leads most of the load's keys, and lets it return.
+    LeaderLoss(OfLeader),
+    /// Stops the node that leads most of the load's keys where it is, as a hung machine does, and
+    /// lets it go on when --after is over: it does not know then that time has passed.
+    LeaderPause(OfLeader),
     /// Asks a node or a region to end in good order, as an upgrade does, and lets it return. Fails
     /// also when clients notice more than they should: one publish in a thousand fails, or one takes
     /// a second.
@@ -63,6 +71,15 @@ pub(crate) struct NodeLoss {
     /// The node; in a demonstration cluster by default the first.
     #[arg(long)]
     node: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What happens to the node that leads most of the load's keys.
+#[derive(Debug, Args)]
+pub(crate) struct OfLeader {
+    #[command(flatten)]
+    access: Access,
     #[command(flatten)]
     common: Common,
 }
@@ -138,9 +155,9 @@ impl Drill {
             return Ok(());
         }
         let rounds = repeat(stage, &common, target).await?;
-        match rounds.0.as_slice() {
-            [only] => print_one(output, only),
-            _ => print_one(output, &rounds),
+        match rounds.only() {
+            Some(only) => print_one(output, only),
+            None => print_one(output, &rounds),
         }
         match rounds.pass() {
             true => Ok(()),
@@ -154,6 +171,12 @@ impl Drill {
                 (Event::Loss(Whom::Region(region)), common)
             }
             Drill::NodeLoss(NodeLoss { node, common }) => (Event::Loss(Whom::Node(node)), common),
+            Drill::LeaderLoss(OfLeader { access, common }) => {
+                (Event::Loss(Whom::Leader(Box::new(access))), common)
+            }
+            Drill::LeaderPause(OfLeader { access, common }) => {
+                (Event::Pause(Whom::Leader(Box::new(access))), common)
+            }
             Drill::Drain(Drain {
                 node,
                 region: None,
@@ -192,14 +215,28 @@ fn plan(stage: &Stage, common: &Common) -> String {
     )
 }
 
-/// All rounds, one after the other.
+/// All rounds, one after the other. One that can't be done ends them: nobody knows how the cluster
+/// is then.
+///
+/// # Errors
+/// [`Failure`] when not even the first could be done.
 async fn repeat(mut stage: Stage, common: &Common, target: &Target) -> Result<Rounds, Failure> {
-    let mut rounds = Rounds(Vec::new());
+    let mut rounds = Rounds::of(common.repeat as usize);
     for round in 1..=common.repeat {
+        let verdict = match perform(&mut stage, common, target).await {
+            Ok(verdict) => verdict,
+            Err(failure) if round == 1 => return Err(failure),
+            Err(failure) => {
+                tell(&format!("round {round} could not be done: {failure}"));
+                rounds.break_off(failure.to_string());
+                break;
+            }
+        };
         if common.repeat > 1 {
-            tell(&format!("round {round} of {}", common.repeat));
+            let summary = verdict.summary();
+            tell(&format!("round {round} of {}: {summary}", common.repeat));
         }
-        rounds.0.push(perform(&mut stage, common, target).await?);
+        rounds.add(verdict);
     }
     stage.close().await;
     Ok(rounds)
@@ -213,6 +250,7 @@ async fn perform(stage: &mut Stage, common: &Common, target: &Target) -> Result<
     let running = workload.start();
     tell("load is running");
     tokio::time::sleep(Duration::from_secs(common.before)).await;
+    stage.aim(target, workload.topic()).await?;
     ledger.event();
     let what = stage.describe();
     stage.cause().await?;
@@ -222,6 +260,7 @@ async fn perform(stage: &mut Stage, common: &Common, target: &Target) -> Result<
     tell("everything is back");
     running.stop_publishing().await;
     running.drain().await;
+    ledger.over();
     workload.delete().await;
     Ok(ledger.verdict(&what, stage.is_planned()))
 }

@@ -38,6 +38,9 @@ pub(super) struct Verdict {
     pub(super) rto_at_least_once: Option<Duration>,
     /// The same with exactly-once delivery, where a key waits for what a lost client holds.
     pub(super) rto_exactly_once: Option<Duration>,
+    /// The same for those keys alone that were delivered to streams which outlive the event, so
+    /// that no lost client holds anything of them; `None` also if there are none.
+    pub(super) rto_exactly_once_free: Option<Duration>,
 }
 
 impl Ledger {
@@ -55,6 +58,9 @@ impl Ledger {
                 "lost: {subscription:?} never got value {value} of key {key}"
             ));
         }
+        let all = keys(&pages);
+        let held = held(&pages, Audited::ExactlyOnce);
+        let free: BTreeSet<u32> = all.difference(&held).copied().collect();
         Verdict {
             drill: drill.to_owned(),
             published: pages.published.len(),
@@ -68,8 +74,12 @@ impl Ledger {
             failed: pages.failed.len(),
             slowest_publish: slowest_publish(&pages),
             rto_publish: rto_publish(&pages),
-            rto_at_least_once: rto_delivery(&pages, Audited::AtLeastOnce),
-            rto_exactly_once: rto_delivery(&pages, Audited::ExactlyOnce),
+            rto_at_least_once: rto_delivery(&pages, Audited::AtLeastOnce, &all),
+            rto_exactly_once: rto_delivery(&pages, Audited::ExactlyOnce, &all),
+            rto_exactly_once_free: match free.is_empty() {
+                true => None,
+                false => rto_delivery(&pages, Audited::ExactlyOnce, &free),
+            },
         }
     }
 }
@@ -234,12 +244,12 @@ fn rto_publish(pages: &Pages) -> Option<Duration> {
         .iter()
         .filter(|(_, (called, _))| *called >= event)
         .map(|(token, (_, answered))| (token.key, *answered));
-    slowest(pages, event, after)
+    slowest(&keys(pages), event, after)
 }
 
-/// From the event until the first message that was published after it arrives, for the key that
-/// waited longest.
-fn rto_delivery(pages: &Pages, subscription: Audited) -> Option<Duration> {
+/// From the event until the first message that was published after it arrives, for the one of
+/// these keys that waited longest.
+fn rto_delivery(pages: &Pages, subscription: Audited, keys: &BTreeSet<u32>) -> Option<Duration> {
     let event = pages.event?;
     let after = pages.delivered.iter().filter(|delivered| {
         let published = pages.published.get(&delivered.token);
@@ -247,12 +257,34 @@ fn rto_delivery(pages: &Pages, subscription: Audited) -> Option<Duration> {
             && published.is_some_and(|(called, _)| *called >= event)
     });
     let moments = after.map(|delivered| (delivered.token.key, delivered.at));
-    slowest(pages, event, moments)
+    slowest(keys, event, moments)
 }
 
-/// The largest of the keys' first moments after the event; `None` where a key has none.
+/// All keys that were published to.
+fn keys(pages: &Pages) -> BTreeSet<u32> {
+    pages.published.keys().map(|token| token.key).collect()
+}
+
+/// The keys whose last delivery before the event came on a stream that has ended since: its client
+/// may hold something of them.
+fn held(pages: &Pages, subscription: Audited) -> BTreeSet<u32> {
+    let event = pages.event.unwrap_or(Moment::MAX);
+    let before = pages.delivered.iter();
+    let before = before.filter(|one| one.subscription == subscription && one.at < event);
+    let last: BTreeMap<u32, u64> = before.map(|one| (one.token.key, one.stream)).collect();
+    let ended = |stream: &u64| {
+        pages
+            .streams_ended
+            .get(stream)
+            .is_some_and(|at| *at >= event)
+    };
+    let held = last.into_iter().filter(|(_, stream)| ended(stream));
+    held.map(|(key, _)| key).collect()
+}
+
+/// The largest of these keys' first moments after the event; `None` where a key has none.
 fn slowest(
-    pages: &Pages,
+    keys: &BTreeSet<u32>,
     event: Moment,
     moments: impl Iterator<Item = (u32, Moment)>,
 ) -> Option<Duration> {
@@ -261,9 +293,8 @@ fn slowest(
         let known = first.entry(key).or_insert(moment);
         *known = (*known).min(moment);
     }
-    let keys: BTreeSet<u32> = pages.published.keys().map(|token| token.key).collect();
-    let waited = |key| first.get(&key).map(|moment| moment.saturating_sub(event));
-    keys.into_iter()
+    let waited = |key| first.get(key).map(|moment| moment.saturating_sub(event));
+    keys.iter()
         .try_fold(Duration::ZERO, |worst, key| Some(worst.max(waited(key)?)))
 }
 
@@ -282,14 +313,11 @@ impl Show for Verdict {
         "RTO_PUBLISH",
         "RTO_DELIVERY",
         "RTO_EXACTLY_ONCE",
+        "RTO_EXACTLY_ONCE_FREE",
         "VERDICT",
     ];
 
     fn cells(&self) -> Vec<String> {
-        let time = |rto: Option<Duration>| match rto {
-            Some(rto) => format!("{} ms", rto.as_millis()),
-            None => "never".to_owned(),
-        };
         vec![
             self.drill.clone(),
             self.published.to_string(),
@@ -304,6 +332,7 @@ impl Show for Verdict {
             time(self.rto_publish),
             time(self.rto_at_least_once),
             time(self.rto_exactly_once),
+            self.rto_exactly_once_free.map_or("-".to_owned(), ms),
             self.word().to_owned(),
         ]
     }
@@ -325,18 +354,38 @@ impl Show for Verdict {
             "rto_delivery_ms": millis(self.rto_delivery()),
             "rto_delivery_at_least_once_ms": millis(self.rto_at_least_once),
             "rto_delivery_exactly_once_ms": millis(self.rto_exactly_once),
+            "rto_delivery_exactly_once_free_ms": millis(self.rto_exactly_once_free),
             "verdict": self.word(),
         })
     }
 }
 
 impl Verdict {
+    /// The result in a line.
+    pub(super) fn summary(&self) -> String {
+        format!(
+            "{}, publish after {}, delivery after {}, exactly once {}",
+            self.word(),
+            time(self.rto_publish),
+            time(self.rto_at_least_once),
+            time(self.rto_exactly_once),
+        )
+    }
+
     fn word(&self) -> &'static str {
         match self.passes() {
             true => "pass",
             false => "fail",
         }
     }
+}
+
+fn time(rto: Option<Duration>) -> String {
+    rto.map_or("never".to_owned(), ms)
+}
+
+fn ms(duration: Duration) -> String {
+    format!("{} ms", duration.as_millis())
 }
 
 #[cfg(test)]
@@ -393,6 +442,43 @@ mod tests {
         assert!(verdict.passes());
         assert_eq!(verdict.rto_publish, Some(millis(6)));
         assert_eq!(verdict.rto_delivery(), Some(millis(10)));
+    }
+
+    #[test]
+    fn keys_that_a_lost_client_may_hold_are_told_apart() {
+        let other = |token: Token| Token { key: 8, ..token };
+        let mut pages = flawless();
+        let delivered = pages.delivered.clone();
+        // The other key's stream ends with the event, and its next message comes late.
+        for (token, moments) in pages.published.clone() {
+            pages.published.insert(other(token), moments);
+        }
+        for one in delivered {
+            let is_late = one.token.value > 0;
+            pages.delivered.push(Delivered {
+                stream: one.stream + if is_late { 20 } else { 10 },
+                token: other(one.token),
+                message_id: one.message_id + 100,
+                at: one.at + millis(if is_late { 500 } else { 0 }),
+                ..one
+            });
+        }
+        pages.delivered.sort_by_key(|one| one.at);
+        let stream = 10 + Audited::ExactlyOnce as u64;
+        pages.streams_ended.insert(stream, millis(16));
+        let verdict = verdict(pages);
+        assert_eq!(verdict.rto_exactly_once, Some(millis(510)));
+        assert_eq!(verdict.rto_exactly_once_free, Some(millis(10)));
+    }
+
+    #[test]
+    fn without_a_key_that_nobody_lost_holds_there_is_no_time_for_such() {
+        let mut pages = flawless();
+        let stream = Audited::ExactlyOnce as u64;
+        pages.streams_ended.insert(stream, millis(16));
+        let verdict = verdict(pages);
+        assert_eq!(verdict.rto_exactly_once, Some(millis(10)));
+        assert_eq!(verdict.rto_exactly_once_free, None);
     }
 
     #[test]

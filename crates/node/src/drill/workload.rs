@@ -8,13 +8,13 @@ use proto::pubsub::publisher_client::PublisherClient;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use proto::pubsub::{
     DeleteSubscriptionRequest, DeleteTopicRequest, PublishRequest, StreamingPullRequest,
-    Subscription, Topic,
+    StreamingPullResponse, Subscription, Topic,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tonic::transport::Channel;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request, Status, Streaming};
 
 use super::Common;
 use super::acks::{Acknowledging, Acks};
@@ -126,6 +126,11 @@ impl Workload {
             subscriptions,
             keys: common.keys,
         })
+    }
+
+    /// The topic's full name.
+    pub(super) fn topic(&self) -> &str {
+        &self.shared.topic
     }
 
     /// Starts publishers and consumers: of each subscription one stream at each endpoint.
@@ -240,7 +245,14 @@ async fn publish(shared: Arc<Shared>, key: u32, stopped: watch::Receiver<bool>) 
                 attempt,
             };
             let called = shared.ledger.now();
-            match attempt_publish(&connection, &shared.topic, token).await {
+            let publish = attempt_publish(&connection, &shared.topic, token);
+            let answered = tokio::select! {
+                answered = publish => answered,
+                () = shared.endpoints.falls_silent(&connection) => {
+                    Err(Status::unavailable("the node is silent"))
+                }
+            };
+            match answered {
                 Ok(()) => break shared.ledger.published(token, called),
                 // Whether it was stored is open: the value is not given up before it is known to be.
                 Err(_) => {
@@ -304,6 +316,16 @@ impl Consumer {
         let responses = client.streaming_pull(requests(first)).await?;
         let mut responses = responses.into_inner();
         let number = self.shared.ledger.stream();
+        let ended = self.read(&mut responses, number).await;
+        self.shared.ledger.stream_ended(number);
+        ended
+    }
+
+    async fn read(
+        &self,
+        responses: &mut Streaming<StreamingPullResponse>,
+        number: u64,
+    ) -> Result<(), Status> {
         while let Some(response) = responses.message().await? {
             let received = response.received_messages.into_iter();
             let deliveries: Vec<Delivery> = received.filter_map(Delivery::read).collect();
