@@ -45,7 +45,7 @@ demo: release
 	@$(BUILD) cargo run --release --quiet --package orderly-node -- demo --show $(DEMO)
 
 bench: release
-	@echo 'make bench: every row of the speed table (about 30 minutes; BENCH=--quick is a small one)' >&2
+	@echo 'make bench: every row of the speed table (about 10 minutes; BENCH=--quick is a small one)' >&2
 	@$(BUILD) cargo run --release --quiet --package orderly-node -- bench suite $(BENCH)
 
 verify:
