@@ -102,20 +102,20 @@ impl Router {
                     Some(_) => Some(until.min(Instant::now() + PATIENCE)),
                     None => publish.deadline,
                 };
-                match self.publish_at(shard, topic, publish, deadline).await {
+                let answer = self.publish_at(shard, topic, publish, deadline).await;
+                if let (Err(ShardError::Unavailable(why)), Some(home)) = (&answer, &home) {
+                    self.pass_over(home.clone());
+                    if !why.unknown {
+                        break;
+                    }
+                }
+                match answer {
                     Err(ShardError::Moved {
                         shard: owner,
                         epoch,
                     }) => {
                         self.inner.pins.learn(publish.strand, owner, epoch);
                         (shard, home) = (owner, None);
-                    }
-                    Err(ShardError::Unavailable(why)) if home.is_some() => {
-                        home.take().map(|home| self.pass_over(home));
-                        if why.unknown {
-                            return Err(ShardError::Unavailable(why).into());
-                        }
-                        break;
                     }
                     answer => return Ok(answer?),
                 }
