@@ -2,6 +2,7 @@
 //! in the log finds its way there and back.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use model::limits::SHARD_WAITING_REQUESTS_MAX;
 use model::{
@@ -209,13 +210,7 @@ impl Leader {
             Input::SessionDeadline {
                 session,
                 ack_deadline,
-            } => {
-                if let Some(dispatcher) = self.dispatcher_of(session)
-                    && let Some(session) = dispatcher.sessions.get_mut(session)
-                {
-                    session.ack_deadline = ack_deadline;
-                }
-            }
+            } => self.set_ack_deadline(session, ack_deadline),
             Input::CloseSession { session, returned } => {
                 self.end_session(step, session, SessionEnd::Closed, returned)?;
             }
@@ -250,6 +245,14 @@ impl Leader {
             Input::Tick => {}
         }
         Ok(())
+    }
+
+    fn set_ack_deadline(&mut self, session: SessionId, ack_deadline: Duration) {
+        if let Some(dispatcher) = self.dispatcher_of(session)
+            && let Some(session) = dispatcher.sessions.get_mut(session)
+        {
+            session.ack_deadline = ack_deadline;
+        }
     }
 
     fn acknowledge(

@@ -270,7 +270,7 @@ fn keys(pages: &Pages) -> BTreeSet<u32> {
 fn held(pages: &Pages, subscription: Audited) -> BTreeSet<u32> {
     let event = pages.event.unwrap_or(Moment::MAX);
     let before = pages.delivered.iter();
-    let before = before.filter(|one| one.subscription == subscription && one.at < event);
+    let before = before.filter(|one| one.subscription == subscription && one.at <= event);
     let last: BTreeMap<u32, u64> = before.map(|one| (one.token.key, one.stream)).collect();
     let ended = |stream: &u64| {
         pages
