@@ -6,7 +6,7 @@
 //! not done is sent again until its time is over.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub(super) struct Way {
     shard: ShardNumber,
     links: Links,
     known: watch::Sender<Known>,
+    /// Who led last, as far as the replica on this node has heard. No node has the number zero.
+    heard: AtomicU64,
     /// Whose turn it is where nobody knows who leads.
     turn: AtomicUsize,
     /// For the search that has the shortest pauses.
@@ -80,6 +82,7 @@ impl Way {
             shard,
             links,
             known: watch::Sender::new(Known::default()),
+            heard: AtomicU64::new(0),
             turn: AtomicUsize::new(0),
             first: Semaphore::new(1),
         }
@@ -155,11 +158,17 @@ impl Way {
             && known.voters.iter().all(|voter| *voter == node)
     }
 
-    /// Another node that leads, as far as this one knows.
+    /// Another node that leads, as far as this one knows. Others know better than a replica that is
+    /// out of touch; but what a replica hears anew is newer than what they said.
     fn leader_elsewhere(&self, known: &Known) -> Option<NodeId> {
-        let said = self.links.hints().of(self.shard);
-        let here = || known.here.as_ref().and_then(LocalShard::leader);
-        let leader = said.or_else(here);
+        let hints = self.links.hints();
+        let here = known.here.as_ref().and_then(LocalShard::leader);
+        if let Some(leader) = here
+            && self.heard.swap(leader.0, Ordering::Relaxed) != leader.0
+        {
+            hints.learn(self.shard, here);
+        }
+        let leader = hints.of(self.shard).or(here);
         leader.filter(|leader| *leader != self.links.node())
     }
 
