@@ -30,35 +30,45 @@ pub(crate) async fn service(
     shutdown: Shutdown,
 ) -> HealthServer<impl HealthCalls + use<>> {
     let (reporter, service) = health_reporter();
-    report(&reporter, &node).await;
-    tokio::spawn(follow(reporter, node, shutdown));
+    let status = status(&node);
+    report(&reporter, status).await;
+    tokio::spawn(follow(reporter, node, status, shutdown));
     service
 }
 
-async fn follow(mut reporter: HealthReporter, node: Health, mut shutdown: Shutdown) {
+/// Those who watch hear what was `said` when they begin, and then of changes only.
+async fn follow(
+    mut reporter: HealthReporter,
+    node: Health,
+    mut said: ServingStatus,
+    mut shutdown: Shutdown,
+) {
     loop {
         tokio::select! {
             () = shutdown.begun() => break,
-            () = tokio::time::sleep(LOOK_EVERY) => report(&reporter, &node).await,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        let status = status(&node);
+        if status != said {
+            report(&reporter, status).await;
+            said = status;
         }
     }
-    report_all(&reporter, ServingStatus::NotServing).await;
+    report(&reporter, ServingStatus::NotServing).await;
     // Whoever watches hears the last word, and that it was the last.
     for service in SERVICES {
         reporter.clear_service_status(service).await;
     }
 }
 
-async fn report(reporter: &HealthReporter, node: &Health) {
-    let ready = node.ready().iter().all(|check| check.ailment.is_none());
-    let status = match ready {
+fn status(node: &Health) -> ServingStatus {
+    match node.ready().iter().all(|check| check.ailment.is_none()) {
         true => ServingStatus::Serving,
         false => ServingStatus::NotServing,
-    };
-    report_all(reporter, status).await;
+    }
 }
 
-async fn report_all(reporter: &HealthReporter, status: ServingStatus) {
+async fn report(reporter: &HealthReporter, status: ServingStatus) {
     for service in SERVICES {
         reporter.set_service_status(service, status).await;
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use tonic::transport::Endpoint;
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
@@ -11,6 +12,8 @@ use crate::node::Node;
 
 /// A node cuts off calls that are still open after ten seconds. Nobody shall wait for that.
 const CUT_OFF: Duration = Duration::from_secs(9);
+/// A node looks at itself twice meanwhile.
+const STILL: Duration = Duration::from_millis(1_200);
 
 #[tokio::test]
 async fn a_watcher_hears_that_the_node_goes() {
@@ -25,6 +28,9 @@ async fn a_watcher_hears_that_the_node_goes() {
         answer.map(|answer| answer.status)
     };
     assert_eq!(next().await, Some(ServingStatus::Serving as i32));
+
+    let repeated = timeout(STILL, next()).await;
+    assert!(repeated.is_err(), "nothing has changed: {repeated:?}");
 
     let began = Instant::now();
     let ended = tokio::task::spawn_blocking(move || node.terminate());
