@@ -65,6 +65,12 @@ impl Endpoints {
         }
     }
 
+    /// All of them, for people.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<&str> = self.nodes.iter().map(|node| &*node.endpoint).collect();
+        names.join(", ")
+    }
+
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }

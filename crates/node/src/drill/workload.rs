@@ -12,7 +12,7 @@ use proto::pubsub::{
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status, Streaming};
 
@@ -190,7 +190,12 @@ async fn created(
 ) -> Result<(), Failure> {
     let give_up = Instant::now() + CREATE_MAX;
     loop {
-        match create(endpoints.connect(0).await.channel).await {
+        let connected = timeout_at(give_up, endpoints.connect(0)).await;
+        let connection = connected.map_err(|_| Failure::Unreachable {
+            endpoint: endpoints.names(),
+            why: format!("none said at /readyz within {CREATE_MAX:?} that it is ready"),
+        })?;
+        match create(connection.channel).await {
             Ok(()) => return Ok(()),
             // The attempt before said nothing, and did it.
             Err(status) if status.code() == Code::AlreadyExists => return Ok(()),
