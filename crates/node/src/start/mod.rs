@@ -3,6 +3,7 @@
 //! - `address`: where it is reached, as the cluster knows.
 //! - `settings`: what a node is told; `environment`: what it finds around it.
 //! - `found`: the birth of a cluster.
+//! - `identity`: whose data folder it is, against what it is told.
 //! - `join`: how a node becomes a member of one.
 //! - `listeners`: where it listens, and for whom.
 //! - `tls`: its certificates.
@@ -10,6 +11,7 @@
 mod address;
 mod environment;
 mod found;
+mod identity;
 mod join;
 mod listeners;
 mod settings;
@@ -27,7 +29,7 @@ use std::time::Duration;
 
 use frontend::ServeError;
 use futures::FutureExt;
-use model::{NodeId, NodeName};
+use model::{NodeId, NodeName, RegionName};
 use replica::network::{Listener, Network};
 use replica::{Peers, Replicas, peer};
 use router::Router;
@@ -94,6 +96,30 @@ pub enum StartError {
     NoCluster {
         /// The data folder.
         folder: PathBuf,
+    },
+    /// The data folder is another node's than the settings say.
+    #[error(
+        "{folder} is the folder of node \"{name}\" in region \"{region}\": say so in the file, or \
+         choose another folder", folder = .folder.display()
+    )]
+    FolderOf {
+        /// The data folder.
+        folder: PathBuf,
+        /// Whose it is.
+        name: NodeName,
+        /// Where that node is.
+        region: RegionName,
+    },
+    /// The data folder is that of a node that others know, and the settings name nobody.
+    #[error(
+        "{folder} is the folder of node \"{name}\" of a cluster of several: start it with \
+         \"orderly serve --config FILE\"", folder = .folder.display()
+    )]
+    OfSeveral {
+        /// The data folder.
+        folder: PathBuf,
+        /// Whose it is.
+        name: NodeName,
     },
     /// The cluster has sent this node away.
     #[error(
@@ -165,6 +191,7 @@ impl Node {
         let listeners = Listeners::bind(&settings, &network).await?;
         let tls = tls::load(&settings)?;
         let (store, is_new) = open_store(&settings, &environment, tls.as_ref()).await?;
+        identity::check(&settings, &store)?;
         if is_new {
             found::found(&settings, &environment, &store).await?;
         }

@@ -32,6 +32,7 @@ mod power_cut;
 mod rolling_restart;
 mod stalled_consumer;
 mod swapped_majorities;
+mod wrong_folder;
 
 /// The pace of each publisher.
 const PACE: std::time::Duration = std::time::Duration::from_millis(20);

@@ -184,8 +184,14 @@ impl Member {
         command
     }
 
-    fn config(&self) -> PathBuf {
+    /// The file that it is started with.
+    pub(crate) fn config(&self) -> PathBuf {
         self.place.folder.join("node.toml")
+    }
+
+    /// Where its data is.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.place.folder.join("data")
     }
 
     fn process(&self) -> &Process {
