@@ -31,8 +31,7 @@ setup:
 	@.ci/setup
 
 release: setup
-	@echo 'make: building the release binary (about 10 minutes the first time, then seconds)' >&2
-	@$(BUILD) cargo build --release --quiet --package orderly-node
+	@$(BUILD) echo 'make: building the release binary (about 10 minutes the first time, then seconds)' >&2 && cargo build --release --quiet --package orderly-node
 
 run: release
 	@$(BUILD) cargo run --release --quiet --package orderly-node -- serve --data-dir '$(DATA)' --listen '$(LISTEN)'

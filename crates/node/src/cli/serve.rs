@@ -1,5 +1,6 @@
 //! `orderly serve`: runs a node.
 
+use std::env;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -128,6 +129,9 @@ fn greet(address: SocketAddr) {
     print_line(&format!("Server started, listening on {port}"));
     print_line(&format!("export PUBSUB_EMULATOR_HOST=localhost:{port}"));
     print_line("Try next, in another terminal:");
+    if let Some(path) = path_to_add() {
+        print_line(&format!("  {path}"));
+    }
     for command in [
         "orderly topics create orders",
         "orderly subscriptions create billing --topic orders --enable-message-ordering",
@@ -136,6 +140,14 @@ fn greet(address: SocketAddr) {
     ] {
         print_line(&format!("  {command}"));
     }
+}
+
+/// What makes the commands known to a shell; nothing where they are.
+fn path_to_add() -> Option<String> {
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?;
+    let known = env::split_paths(&env::var_os("PATH")?).any(|it| it == folder);
+    (!known).then(|| format!("export PATH=\"{}:$PATH\"", folder.display()))
 }
 
 /// Resolves at SIGTERM or Ctrl-C.
