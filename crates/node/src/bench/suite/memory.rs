@@ -1,8 +1,9 @@
 //! Rows about how much memory one of many small things costs.
 //!
-//! Each first lets the node do other work, until its caches and buffers are as large as they get, and
-//! where it can the same once before. Then it looks at what the node gains: the first keys after the
-//! start fill RocksDB's buffers, and thousands of them would show nothing else.
+//! Where they are keys, the node first does other work, until its caches and buffers are as large as
+//! they get, and the same work once. Then it is looked at what the node gains: the first keys after
+//! the start fill RocksDB's buffers, and thousands of them would show nothing else. Subscriptions are
+//! created on a new node: they fill no buffers, and a project has no room for them twice.
 
 use super::lab::Lab;
 use super::outcome::Outcome;
@@ -26,7 +27,6 @@ pub(crate) fn idle_subscriptions(lab: &Lab) -> Result<Vec<Line>, Failure> {
         "memory of an idle subscription",
         &arguments,
         subscriptions,
-        // For the same reason.
         false,
     )
 }
@@ -40,7 +40,7 @@ pub(crate) fn stuck_keys(lab: &Lab) -> Result<Vec<Line>, Failure> {
     gained(lab, "memory of a stuck key", &arguments, keys, true)
 }
 
-/// Looks at what a load costs, for each of `count` things. `twice`: after the same load.
+/// Looks at what a load costs, for each of `count` things. `twice`: after other work and the same.
 fn gained(
     lab: &Lab,
     work: &str,
@@ -50,8 +50,8 @@ fn gained(
 ) -> Result<Vec<Line>, Failure> {
     let node = lab.node()?;
     let messages = lab.scale.messages;
-    lab.load(&node, &format!("--batch 100 --count {messages} --keep"))?;
     if twice {
+        lab.load(&node, &format!("--batch 100 --count {messages} --keep"))?;
         lab.load(&node, &format!("{arguments} --keep"))?;
     }
     let process = node.process();
