@@ -10,7 +10,7 @@ use model::{KeyHash, MessageId, Timestamp};
 use super::dispatcher::Dispatcher;
 use super::outbox::Settlement;
 use super::step::Step;
-use super::{ForwardId, Forwarded, Output, backoff, walk};
+use super::{ForwardId, Forwarded, Output, backoff};
 use crate::Fault;
 use crate::message_wire;
 use crate::shard::{FailCause, Failed, read};
@@ -262,7 +262,7 @@ impl Dispatcher {
             return Ok(None);
         };
         let number = (message.counter() - key.first.counter()) as usize;
-        let payload = walk::payload(step.view, key, &run)?;
+        let payload = read::payload(step.view, key, &run)?;
         Ok(payload.map(|payload| (run, payload.message(number))))
     }
 }

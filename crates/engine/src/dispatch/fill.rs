@@ -7,9 +7,9 @@ use super::dispatcher::Dispatcher;
 use super::lane::Lane;
 use super::reader::Ahead;
 use super::step::Step;
-use super::{Credit, rewind, walk};
+use super::{Credit, rewind};
 use crate::Fault;
-use crate::shard::Backlog;
+use crate::shard::{Backlog, read};
 use crate::table::run::{Run, RunKey};
 
 /// So many lanes that can go on are enough for now.
@@ -80,7 +80,7 @@ impl Dispatcher {
         run: &Run,
         ahead: &mut Ahead,
     ) -> Result<(), Fault> {
-        let Some(payload) = walk::payload(step.view, key, run)? else {
+        let Some(payload) = read::payload(step.view, key, run)? else {
             return Ok(());
         };
         for (number, message) in (0..).zip(payload.messages()) {
@@ -139,7 +139,7 @@ impl Dispatcher {
             return Ok(false);
         }
         let topic = self.topic;
-        let Some(payload) = walk::payload(step.view, RunKey { topic, first }, run)? else {
+        let Some(payload) = read::payload(step.view, RunKey { topic, first }, run)? else {
             return Ok(true);
         };
         if payload.messages().any(|message| self.wants(&message)) {

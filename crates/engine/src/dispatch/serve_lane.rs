@@ -7,8 +7,9 @@ use super::dispatcher::Dispatcher;
 use super::lane::Lane;
 use super::serve::{Candidate, Serving};
 use super::step::Step;
-use super::walk::{self, Walk, messages_before};
+use super::walk::{Walk, messages_before};
 use crate::Fault;
+use crate::shard::read;
 use crate::table::lane::Lane as LaneRow;
 use crate::table::run::{Run, RunKey};
 
@@ -112,7 +113,7 @@ impl Dispatcher {
     ) -> Result<bool, Fault> {
         let attempts = self.attempts(step, first, run.last(first))?;
         let topic = self.topic;
-        let Some(payload) = walk::payload(step.view, RunKey { topic, first }, run)? else {
+        let Some(payload) = read::payload(step.view, RunKey { topic, first }, run)? else {
             lane.next = MessageId(run.last(first).0 + 1);
             return Ok(true);
         };

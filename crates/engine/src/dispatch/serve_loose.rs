@@ -5,7 +5,6 @@ use model::MessageId;
 use super::dispatcher::Dispatcher;
 use super::serve::{Candidate, Serving};
 use super::step::Step;
-use super::walk;
 use crate::Fault;
 use crate::kv::ViewExt;
 use crate::shard::read;
@@ -24,7 +23,7 @@ impl Dispatcher {
         serving.count_run();
         // Without its run the message is settled.
         if let Some((key, run)) = read::run_of(step.view, self.topic, id)?
-            && let Some(payload) = walk::payload(step.view, key, &run)?
+            && let Some(payload) = read::payload(step.view, key, &run)?
         {
             let attempts = self.attempts(step, id, id)?;
             let number = (id.counter() - key.first.counter()) as usize;
@@ -54,7 +53,7 @@ impl Dispatcher {
         let Some(run) = step.view.row::<Run>(&key)? else {
             return Ok(true);
         };
-        let Some(payload) = walk::payload(step.view, key, &run)? else {
+        let Some(payload) = read::payload(step.view, key, &run)? else {
             return Ok(true);
         };
         let attempts = self.attempts(step, first, run.last(first))?;

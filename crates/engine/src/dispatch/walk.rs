@@ -5,7 +5,6 @@ use model::{Incarnation, KeyHash, MessageId};
 use crate::Fault;
 use crate::kv::{View, ViewExt};
 use crate::shard::read;
-pub(super) use crate::shard::read::payload;
 use crate::table::run::{Run, RunKey};
 use crate::table::strand_run::{StrandRun, StrandRunKey};
 

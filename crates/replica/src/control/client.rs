@@ -231,7 +231,7 @@ impl ControlClient {
             let refused = match hint.take().or_else(|| self.core.leader()) {
                 Some(leader) => match self.ask(leader, &call, until).await {
                     Ok(answer) => return Ok(answer),
-                    Err(refused) if refused.why.unknown && !call.is_read() => {
+                    Err(refused) if refused.why.unknown && !call.may_repeat() => {
                         return Err(refused.why);
                     }
                     Err(refused) => refused,

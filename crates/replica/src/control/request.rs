@@ -35,7 +35,7 @@ pub(super) enum Call {
 
 impl Call {
     /// Whether it may be made twice: it changes nothing, or no more than once would.
-    pub(super) fn is_read(&self) -> bool {
+    pub(super) fn may_repeat(&self) -> bool {
         match self {
             Call::Change(_) | Call::Release(..) => false,
             Call::Renew(_)
