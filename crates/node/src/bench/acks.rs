@@ -60,6 +60,7 @@ async fn send(consuming: &Consuming, client: &mut SubscriberClient<Channel>, ack
         match client.acknowledge(request.clone()).await {
             Ok(_) => return consuming.account.acknowledge(&numbers),
             Err(status) if is_passing(status.code()) && !consuming.is_done() => {
+                consuming.retry_acks(&status);
                 tokio::time::sleep(RETRY).await;
             }
             Err(_) => return consuming.refuse_acks(numbers.len()),

@@ -40,6 +40,7 @@ pub(crate) struct Consuming {
     pub(crate) meter: Meter,
     order: Option<Order>,
     refused_acks: AtomicU64,
+    ack_retries: AtomicU64,
     /// Turns true when all has been received.
     done: watch::Receiver<bool>,
 }
@@ -64,6 +65,7 @@ impl Consuming {
             meter: Meter::new(start + options.warm_up()),
             order: options.checks_order().then(|| Order::new(options.keys)),
             refused_acks: AtomicU64::new(0),
+            ack_retries: AtomicU64::new(0),
             done,
         }
     }
@@ -157,6 +159,18 @@ impl Consuming {
     /// How many acks were refused for good.
     pub(crate) fn refused_acks(&self) -> u64 {
         self.refused_acks.load(Ordering::Relaxed)
+    }
+
+    /// A request of acks is made again, since it failed for the moment. The first one is told.
+    pub(crate) fn retry_acks(&self, why: &Status) {
+        if self.ack_retries.fetch_add(1, Ordering::Relaxed) == 0 {
+            eprintln!("acks are tried again: {}", why.message());
+        }
+    }
+
+    /// How often requests of acks were made again.
+    pub(crate) fn ack_retries(&self) -> u64 {
+        self.ack_retries.load(Ordering::Relaxed)
     }
 
     /// How often a key went on without one of its messages.

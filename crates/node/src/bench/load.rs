@@ -32,11 +32,11 @@ pub(crate) async fn run(
     resources: &Resources,
 ) -> Result<Report, Failure> {
     let mut publishers = Vec::new();
-    for _ in 0..options.publishers {
+    for target in target.through(&options.publish_through, options.publishers) {
         publishers.push(target.publisher().await?);
     }
     let mut subscribers = Vec::new();
-    for _ in 0..options.consumers {
+    for target in target.through(&options.consume_through, options.consumers) {
         subscribers.push(target.subscriber().await?);
     }
 
@@ -150,6 +150,7 @@ fn report(options: &Options, publishing: &Publishing, consuming: &Consuming) -> 
         account: consuming.account.summary(),
         gaps: options.checks_order().then(|| consuming.gaps()),
         retries: publishing.retries(),
+        ack_retries: consuming.ack_retries(),
         refused_acks: consuming.refused_acks(),
         unsent: publishing.pace.unsent(),
         memory: None,

@@ -7,7 +7,7 @@ use model::limits::{PUBLISH_MESSAGES_MAX, PUBLISH_REQUEST_BYTES_MAX};
 
 use super::payload::STAMP_BYTES;
 use crate::cli::Failure;
-use crate::cli::resource::seconds;
+use crate::cli::resource::{key_value, seconds};
 
 /// Keys that a load may spread over: each costs about 100 bytes here.
 const KEYS_MAX: usize = 10_000_000;
@@ -40,6 +40,15 @@ pub(crate) struct Options {
     /// A new ordering key for each request.
     #[arg(long)]
     pub(crate) unique_keys: bool,
+    /// Labels of the topic, as `orderly-survival=zone`, which keeps its messages in one region.
+    #[arg(long, value_parser = key_value, value_delimiter = ',', value_name = "KEY=VALUE")]
+    pub(crate) topic_labels: Vec<(String, String)>,
+    /// Publishers use these nodes in turn, instead of the one of `--endpoint`.
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
+    pub(crate) publish_through: Vec<String>,
+    /// Consumers use these nodes in turn, instead of the one of `--endpoint`.
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
+    pub(crate) consume_through: Vec<String>,
     /// Asks for the topic instead of publishing to it, to see what a call costs by itself. Each call
     /// counts as a batch.
     #[arg(long, requires = "no_consume")]

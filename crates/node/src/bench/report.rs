@@ -29,6 +29,8 @@ pub(crate) struct Report {
     pub(crate) gaps: Option<u64>,
     /// Publishes that failed and were made again.
     pub(crate) retries: u64,
+    /// Requests of acks that failed for the moment and were made again.
+    pub(crate) ack_retries: u64,
     /// Acks refused for good.
     pub(crate) refused_acks: u64,
     /// Requests of an open loop that were due, and not sent at the end.
@@ -98,12 +100,13 @@ impl Report {
         }
         let repeated = grouped(self.account.repeated);
         let retries = grouped(self.retries);
+        let ack_retries = grouped(self.ack_retries);
         let order = match self.gaps {
             None => "not checked".to_owned(),
             Some(gaps) => format!("{} gaps", grouped(gaps)),
         };
         lines.push(format!(
-            "order: {order}; came again: {repeated}; retried: {retries}"
+            "order: {order}; came again: {repeated}; retried: {retries}, of acks {ack_retries}"
         ));
         if self.unsent > 0 {
             let unsent = grouped(self.unsent);
@@ -151,6 +154,7 @@ impl Report {
                 "gaps": self.gaps,
             },
             "retries": self.retries,
+            "ackRetries": self.ack_retries,
             "refusedAcks": self.refused_acks,
             "unsent": self.unsent,
             "memoryBytes": self.memory,

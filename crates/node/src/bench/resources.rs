@@ -47,6 +47,7 @@ impl Resources {
         };
         let topic = Topic {
             name: resources.topic.clone(),
+            labels: options.topic_labels.iter().cloned().collect(),
             ..Topic::default()
         };
         target.publisher().await?.create_topic(topic).await?;

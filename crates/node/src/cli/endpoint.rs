@@ -42,6 +42,21 @@ pub struct Target {
 }
 
 impl Target {
+    /// So many targets: these nodes in turn, or this one each time where none are named.
+    pub(crate) fn through(&self, nodes: &[String], count: usize) -> Vec<Target> {
+        let one = [self.endpoint.clone()];
+        let nodes = match nodes {
+            [] => &one[..],
+            nodes => nodes,
+        };
+        let turns = nodes.iter().cycle().take(count);
+        let at = |node: &String| Target {
+            endpoint: node.clone(),
+            project: self.project.clone(),
+        };
+        turns.map(at).collect()
+    }
+
     /// Connects to the node.
     pub(crate) async fn channel(&self) -> Result<Channel, Failure> {
         let unreachable = |why: tonic::transport::Error| Failure::Unreachable {
