@@ -7,6 +7,7 @@ use proto::pubsub::AcknowledgeRequest;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
+use tonic::Code;
 use tonic::transport::Channel;
 
 use super::consumer::Consuming;
@@ -47,7 +48,8 @@ pub(crate) async fn work(
     }
 }
 
-/// Sends one request until it is answered for good.
+/// Sends one request until it is answered for good. One that is aborted counted as far as it could:
+/// the rest is being sent again, perhaps only when acks behind this request have made room for it.
 async fn send(consuming: &Consuming, client: &mut SubscriberClient<Channel>, acks: Vec<Ack>) {
     let (ack_ids, numbers): (Vec<_>, Vec<_>) =
         acks.into_iter().map(|ack| (ack.id, ack.number)).unzip();
@@ -59,11 +61,15 @@ async fn send(consuming: &Consuming, client: &mut SubscriberClient<Channel>, ack
     loop {
         match client.acknowledge(request.clone()).await {
             Ok(_) => return consuming.account.acknowledge(&numbers),
-            Err(status) if is_passing(status.code()) && !consuming.is_done() => {
+            Err(status) if is_retried(status.code()) && !consuming.is_done() => {
                 consuming.retry_acks(&status);
                 tokio::time::sleep(RETRY).await;
             }
             Err(_) => return consuming.refuse_acks(numbers.len()),
         }
     }
+}
+
+fn is_retried(code: Code) -> bool {
+    is_passing(code) && code != Code::Aborted
 }
