@@ -24,6 +24,8 @@ pub use place::{Misplaced, Places, Wanted};
 pub struct Routes {
     regions: BTreeSet<RegionName>,
     shards: BTreeMap<(RegionName, SurvivalGoal), Vec<ShardNumber>>,
+    /// Where each shard is at home, and its class; also of those that are still to be founded.
+    places: BTreeMap<ShardNumber, (RegionName, SurvivalGoal)>,
 }
 
 /// How messages that could go to several shards are spread over them.
@@ -93,7 +95,15 @@ impl Routes {
                 shards.entry(class).or_insert(numbers);
             }
         }
-        Routes { regions, shards }
+        let places = placements.iter().filter_map(|it| match it.group {
+            GroupId::Shard(number) => Some((number, (it.home.clone(), it.goal))),
+            GroupId::Control | GroupId::Registry(_) => None,
+        });
+        Routes {
+            regions,
+            shards,
+            places: places.collect(),
+        }
     }
 
     /// The regions in which the cluster has nodes.
@@ -107,6 +117,18 @@ impl Routes {
         let found = self.shards.get(&(home.clone(), class));
         found.map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether messages of the topic may be stored in a shard, wherever they were before: its policy
+/// allows the shard's region, and the shard survives what the topic is to and no more. Not in one
+/// that is not known yet.
+#[must_use]
+pub fn fits(routes: &Routes, topic: &Topic, shard: ShardNumber) -> bool {
+    let policy = topic.storage_policy.as_ref();
+    routes.places.get(&shard).is_some_and(|(home, class)| {
+        *class == topic.class(&routes.regions)
+            && policy.is_none_or(|policy| policy.allowed.contains(home))
+    })
 }
 
 /// The shard for a message of the topic: of those at home in the first of the `near` regions that

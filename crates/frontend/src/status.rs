@@ -237,7 +237,9 @@ impl From<PublishError> for Failure {
         match why {
             PublishError::NotFound(_) => Failure::new(Code::NotFound, why),
             PublishError::NotInTransit(_) => Failure::new(Code::FailedPrecondition, why),
-            PublishError::NoRoute(_) => Failure::new(Code::Unavailable, why),
+            PublishError::NoRoute(_)
+            | PublishError::Misplaced(_)
+            | PublishError::TooLargeToMove(_) => Failure::new(Code::Unavailable, why),
             PublishError::Fault(fault) => fault.into(),
             PublishError::Shard(ShardError::Refused(refused)) => refused_publish(refused),
             PublishError::Shard(why @ ShardError::Moved { .. }) => {

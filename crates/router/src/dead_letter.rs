@@ -40,9 +40,13 @@ async fn forward(router: &Router, request: ForwardRequest) {
         Ok(_) => Forwarded::Stored,
         // Where it may not go it stays, as where its topic is gone.
         Err(PublishError::NotFound(_) | PublishError::NotInTransit(_)) => Forwarded::NoTopic,
-        Err(PublishError::Shard(_) | PublishError::NoRoute(_) | PublishError::Fault(_)) => {
-            Forwarded::Unknown
-        }
+        Err(
+            PublishError::Shard(_)
+            | PublishError::NoRoute(_)
+            | PublishError::Misplaced(_)
+            | PublishError::TooLargeToMove(_)
+            | PublishError::Fault(_),
+        ) => Forwarded::Unknown,
     };
     // The shard's leader may have changed: the next one hands the message over again.
     let _ = request.answer.send(result);

@@ -9,9 +9,11 @@ pub mod credit;
 mod dead_letter;
 mod pins;
 pub mod publish;
+mod relocate;
 mod resolve;
 mod routes;
 pub mod session;
+mod silence;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

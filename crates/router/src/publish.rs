@@ -40,6 +40,18 @@ pub enum PublishError {
     /// *Retry*: no shard may take the topic's messages yet.
     #[error(transparent)]
     NoRoute(#[from] NoRoute),
+    /// *Retry*: the key is being moved to where the topic may be stored.
+    #[error(
+        "The ordering key is on its way to where the message_storage_policy and the survival goal \
+         of topic {0} allow it. Please try again."
+    )]
+    Misplaced(TopicName),
+    /// *Retry*, when subscribers have caught up.
+    #[error(
+        "The ordering key lives where topic {0} may not be stored any more, and has too many \
+         unacknowledged messages to be moved. Let its subscribers acknowledge them, and try again."
+    )]
+    TooLargeToMove(TopicName),
     /// *Refused*, or *unknown*, as the cause says.
     #[error(transparent)]
     Shard(#[from] replica::shard::PublishError),
@@ -97,17 +109,28 @@ impl Router {
         let mut pause = PAUSE_MIN;
         loop {
             let (mut shard, mut home) = self.first_shard(topic, publish)?;
+            let mut late: PublishError = ShardError::from(Unavailable { unknown: false }).into();
             for _ in 0..HOPS_MAX {
+                if !self.fits(topic, shard)? {
+                    self.relocate(topic, publish.strand, until).await?;
+                    late = PublishError::Misplaced(topic.name.clone());
+                    break;
+                }
+                let began = Instant::now();
                 let deadline = match &home {
-                    Some(_) => Some(until.min(Instant::now() + PATIENCE)),
+                    Some(_) => Some(until.min(began + PATIENCE)),
                     None => publish.deadline,
                 };
                 let answer = self.publish_at(shard, topic, publish, deadline).await;
-                if let (Err(ShardError::Unavailable(why)), Some(home)) = (&answer, &home) {
-                    self.pass_over(home.clone());
-                    if !why.unknown {
-                        break;
+                match (&answer, &home) {
+                    (Err(ShardError::Unavailable(why)), Some(home)) => {
+                        self.unanswered(home.clone(), began);
+                        if !why.unknown {
+                            break;
+                        }
                     }
+                    (_, Some(home)) => self.answered(home),
+                    (_, None) => {}
                 }
                 match answer {
                     Err(ShardError::Moved {
@@ -121,7 +144,7 @@ impl Router {
                 }
             }
             if Instant::now() + pause >= until {
-                return Err(ShardError::Unavailable(Unavailable { unknown: false }).into());
+                return Err(late);
             }
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);

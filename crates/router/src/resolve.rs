@@ -93,11 +93,38 @@ impl Router {
         })
     }
 
-    /// Why a session of the subscription ended: it is gone, or it should be opened again.
+    /// Whether the subscription can be pulled from through this node.
+    ///
+    /// # Errors
+    /// [`ResolveError::NotInTransit`] where the storage policy of its topic forbids it.
+    pub(crate) fn admit_pull(&self, subscription: &Subscription) -> Result<(), ResolveError> {
+        if let Some(topic) = &subscription.topic_name
+            && let Some(topic) = read::topic(self.control().current()?, topic)?
+        {
+            self.admit(&topic)??;
+        }
+        Ok(())
+    }
+
+    /// Whether the messages of a subscription must not pass through this node any more, as far as
+    /// it knows.
+    pub(crate) fn keeps_out(&self, name: &SubscriptionName) -> bool {
+        let Ok(catalogue) = self.control().current() else {
+            return false;
+        };
+        let Ok(Some(found)) = read::subscription(catalogue, name) else {
+            return false;
+        };
+        matches!(self.admit_pull(&found), Err(ResolveError::NotInTransit(_)))
+    }
+
+    /// Why a session of the subscription ended: it is gone, its messages must not pass through here
+    /// any more, or it should be opened again.
     pub async fn why_ended(&self, name: &SubscriptionName) -> ResolveError {
-        match self.subscription(name).await {
+        let found = self.subscription(name).await;
+        match found.and_then(|found| self.admit_pull(&found)) {
             Err(why) => why,
-            Ok(_) => ResolveError::Ended(name.clone()),
+            Ok(()) => ResolveError::Ended(name.clone()),
         }
     }
 }

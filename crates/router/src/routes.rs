@@ -1,22 +1,19 @@
 //! Where messages go that no pin binds yet.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use engine::Fault;
 use engine::control::{Topic, read};
 use engine::route::{self, NoRoute, NotInTransit, Route, Routes, Spread};
-use model::RegionName;
+use model::{RegionName, ShardNumber};
 use tokio::time::Instant;
 
 use crate::Router;
+use crate::silence::Silences;
 
 /// How long the shards are as they were read: new ones take their part so much later.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
-
-/// A region whose shards did not answer is passed over for so long, where others will do.
-const AWAY_FOR: Duration = Duration::from_secs(10);
 
 /// What a router has read of the catalogue, so as not to read it for each message, and what it has
 /// seen of regions.
@@ -25,8 +22,7 @@ pub(crate) struct KnownRoutes {
     /// The region of this node, which never changes.
     region: OnceLock<RegionName>,
     read: Mutex<Option<(Instant, Arc<Routes>)>>,
-    /// Regions whose shards did not answer, and until when they are passed over.
-    away: Mutex<BTreeMap<RegionName, Instant>>,
+    silences: Mutex<Silences>,
 }
 
 impl Router {
@@ -46,9 +42,23 @@ impl Router {
         Ok(route::route(&routes, &near, topic, spread))
     }
 
-    /// The shards of a region did not answer: for a while, others take what no pin binds to them.
-    pub(crate) fn pass_over(&self, region: RegionName) {
-        self.away().insert(region, Instant::now() + AWAY_FOR);
+    /// Whether messages of the topic may be stored in a shard.
+    ///
+    /// # Errors
+    /// [`Fault`] when the catalogue can't be read.
+    pub(crate) fn fits(&self, topic: &Topic, shard: ShardNumber) -> Result<bool, Fault> {
+        Ok(route::fits(&*self.routes()?, topic, shard))
+    }
+
+    /// A region's shard did not answer a call that began then. When that lasts, others take what no
+    /// pin binds to the region.
+    pub(crate) fn unanswered(&self, region: RegionName, began: Instant) {
+        self.silences().unanswered(region, began, Instant::now());
+    }
+
+    /// A region's shard has answered.
+    pub(crate) fn answered(&self, region: &RegionName) {
+        self.silences().answered(region);
     }
 
     /// The regions that a message may go to, in the order in which they are asked.
@@ -56,18 +66,13 @@ impl Router {
         let own = self.region()?;
         let others = routes.regions().filter(|region| Some(*region) != own);
         let mut near: Vec<RegionName> = own.into_iter().chain(others).cloned().collect();
-        let mut away = self.away();
-        if !away.is_empty() {
-            away.retain(|_, until| *until > Instant::now());
-            // Stable: otherwise they stay as they are.
-            near.sort_by_key(|region| away.contains_key(region));
-        }
+        self.silences().put_last(&mut near, Instant::now());
         Ok(near)
     }
 
-    fn away(&self) -> MutexGuard<'_, BTreeMap<RegionName, Instant>> {
-        let away = self.inner.routes.away.lock();
-        away.unwrap_or_else(PoisonError::into_inner)
+    fn silences(&self) -> MutexGuard<'_, Silences> {
+        let silences = self.inner.routes.silences.lock();
+        silences.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether messages of the topic may pass through this node.

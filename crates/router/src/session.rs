@@ -14,17 +14,21 @@ mod openings;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use engine::control::read;
 use engine::dispatch::{Credit, Delivered, Ended, OpenSession, SessionKind};
 use engine::subscription::SubscriptionSettings;
 use model::{AckId, ClientId, Incarnation, SessionId, ShardNumber, SubscriptionName};
 use replica::shard::{SessionChange, SessionEvent, ShardClients};
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use self::moved::Moved;
 use self::openings::Openings;
 use crate::credit::Ledger;
 use crate::{ResolveError, Router};
+
+/// A topic whose messages must not pass through a region any more ends the sessions there so much
+/// later.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How a session is opened.
 #[derive(Clone, Debug)]
@@ -71,8 +75,8 @@ pub enum News {
         /// Whether delivery is ordered.
         ordered: bool,
     },
-    /// The session is over.
-    Ended(Ended),
+    /// The session is over: [`Router::why_ended`] says why.
+    Ended,
 }
 
 /// An open session. Dropping it closes it everywhere and returns what was not read.
@@ -90,6 +94,8 @@ pub struct Session {
     /// [`replica::ShardClient::open_session`].
     events: mpsc::UnboundedReceiver<SessionEvent>,
     unread: Vec<AckId>,
+    /// When it is looked next whether the topic's messages may still pass through this node.
+    looks: Interval,
 }
 
 impl Session {
@@ -101,6 +107,11 @@ impl Session {
                 biased;
                 () = self.openings.progress() => {}
                 Ok(()) = self.shards.changed() => self.open_new(),
+                _ = self.looks.tick() => {
+                    if self.router.keeps_out(&self.name) {
+                        return News::Ended;
+                    }
+                }
                 Some(event) = self.events.recv() => {
                     if let Some(news) = self.heard(event) {
                         return news;
@@ -202,7 +213,7 @@ impl Session {
             Ended::NotAttached => !self.router.is_attached(&self.name, self.subscription),
         };
         self.reopen(shard, Vec::new());
-        over.then_some(News::Ended(why))
+        over.then_some(News::Ended)
     }
 
     fn reopen(&mut self, shard: ShardNumber, returned: Vec<AckId>) {
@@ -226,11 +237,7 @@ impl Router {
     ) -> Result<(Session, SubscriptionSettings), ResolveError> {
         self.admit_session()?;
         let subscription = self.subscription(name).await?;
-        if let Some(topic) = &subscription.topic_name
-            && let Some(topic) = read::topic(self.control().current()?, topic)?
-        {
-            self.admit(&topic)??;
-        }
+        self.admit_pull(&subscription)?;
         let settings = subscription.settings;
         let session = self.session_id();
         let at_each = OpenSession {
@@ -255,6 +262,7 @@ impl Router {
             grants: VecDeque::new(),
             events,
             unread: Vec::new(),
+            looks: looks(),
         };
         session.open_new();
         Ok((session, settings))
@@ -280,6 +288,13 @@ impl Drop for Session {
         }
         self.openings.close(std::mem::take(&mut self.unread));
     }
+}
+
+/// When a session looks whether it may go on; not all of a node's in the same moment.
+fn looks() -> Interval {
+    let mut looks = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks
 }
 
 /// What deliveries count in flow control.

@@ -67,7 +67,7 @@ pub(crate) async fn pull(
                 return Ok(response(first.messages));
             }
             Ok(News::Properties { .. }) => {}
-            Ok(News::Ended(_)) => return Err(router.why_ended(&name).await.into()),
+            Ok(News::Ended) => return Err(router.why_ended(&name).await.into()),
             Err(_elapsed) => return Ok(response(Vec::new())),
         }
     }

@@ -15,6 +15,7 @@ mod unforgiving;
 
 mod allowed_regions;
 mod catalogue_everywhere;
+mod changed_policy;
 mod cut_region;
 mod departing_node;
 mod drained_frontends;

@@ -52,7 +52,7 @@ impl Reader {
                     return deliveries;
                 }
                 News::Properties { .. } => {}
-                News::Ended(why) => panic!("the stream ended: {why:?}"),
+                News::Ended => panic!("the stream ended"),
             }
         }
     }

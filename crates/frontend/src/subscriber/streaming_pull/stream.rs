@@ -212,7 +212,7 @@ impl Stream {
                 self.properties.message_ordering_enabled = ordered;
                 Ok(())
             }
-            News::Ended(_) => Err(self.router.why_ended(&self.first.subscription).await.into()),
+            News::Ended => Err(self.router.why_ended(&self.first.subscription).await.into()),
         }
     }
 
