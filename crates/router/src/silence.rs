@@ -11,9 +11,11 @@ use tokio::time::Instant;
 /// nothing of a region.
 const SILENT_FOR: Duration = Duration::from_millis(2_500);
 
-/// How long a region is passed over, where others will do; and how long silence is remembered of
-/// which nobody hears more.
+/// How long a region is passed over at first, where others will do; twice as long each time that it
+/// then does not answer. Also how long silence is remembered of which nobody hears more.
 const AWAY_FOR: Duration = Duration::from_secs(10);
+/// How long a region is passed over at most: the next publish then waits for it again.
+const AWAY_FOR_MAX: Duration = Duration::from_secs(60);
 
 /// The regions that were silent lately. It grows with the number of regions.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ struct Silence {
     last: Instant,
     /// Until when the region is passed over.
     away_until: Option<Instant>,
+    /// How long it is passed over the next time.
+    away_for: Duration,
 }
 
 impl Silences {
@@ -36,13 +40,15 @@ impl Silences {
             since: began,
             last: now,
             away_until: None,
+            away_for: AWAY_FOR,
         });
         if silence.last + AWAY_FOR < began {
             silence.since = began;
         }
         silence.last = now;
         if now.duration_since(silence.since) >= SILENT_FOR {
-            silence.away_until = Some(now + AWAY_FOR);
+            silence.away_until = Some(now + silence.away_for);
+            silence.away_for = (2 * silence.away_for).min(AWAY_FOR_MAX);
         }
     }
 
@@ -91,6 +97,19 @@ mod tests {
         silences.unanswered(region("north"), began, ended);
         assert_eq!(order(&silences, ended), NORTH_LAST);
         assert_eq!(order(&silences, ended + AWAY_FOR), AS_THEY_ARE);
+    }
+
+    #[test]
+    fn a_region_that_stays_away_is_asked_more_rarely() {
+        let mut silences = Silences::default();
+        let mut now = Instant::now();
+        for seconds in [10, 20, 40, 60, 60] {
+            silences.unanswered(region("north"), now, now + SILENT_FOR);
+            let away = Duration::from_secs(seconds);
+            now += SILENT_FOR + away;
+            assert_eq!(order(&silences, now - Duration::from_millis(1)), NORTH_LAST);
+            assert_eq!(order(&silences, now), AS_THEY_ARE, "after {seconds} s");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The handle to a shard, wherever its leader is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::dispatch::{AckReply, ModifyReply, MoveReply, OpenSession, Refused, TransferMessage};
@@ -202,12 +203,16 @@ impl ShardClient {
         E: From<Unavailable> + Copy,
         Option<Unavailable>: From<E>,
     {
+        let is_open = AtomicBool::new(false);
         let attempts = async {
             let mut search = self.way.search();
             while let Some(target) = search.next().await {
+                is_open.store(true, Ordering::Relaxed);
                 let answer = self.attempt(&target, &request).await;
                 match answer.as_ref().err().map(|why| Option::from(*why)) {
-                    Some(Some(Unavailable { unknown: false })) => {}
+                    Some(Some(Unavailable { unknown: false })) => {
+                        is_open.store(false, Ordering::Relaxed);
+                    }
                     _ => {
                         search.found(&target);
                         return answer;
@@ -218,7 +223,11 @@ impl ShardClient {
         };
         match timeout_at(deadline, attempts).await {
             Ok(answer) => answer,
-            Err(_) => Err(Unavailable::UNKNOWN.into()),
+            // Where nobody is being asked, nobody has done it.
+            Err(_) => {
+                let unknown = is_open.load(Ordering::Relaxed);
+                Err(Unavailable { unknown }.into())
+            }
         }
     }
 
