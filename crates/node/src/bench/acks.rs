@@ -6,6 +6,7 @@ use std::time::Duration;
 use proto::pubsub::AcknowledgeRequest;
 use proto::pubsub::subscriber_client::SubscriberClient;
 use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, timeout_at};
 use tonic::Code;
 use tonic::transport::Channel;
@@ -15,6 +16,9 @@ use crate::cli::session::is_passing;
 
 /// Acks of one request.
 const REQUEST_ACKS_MAX: usize = 1_000;
+/// Requests of one stream that are on their way at once: where an ack has to reach another region,
+/// one after the other would say how far that is.
+const REQUESTS_MAX: usize = 8;
 /// The wait before acks that failed are tried again.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -26,12 +30,13 @@ pub(crate) struct Ack {
     pub(crate) number: u64,
 }
 
-/// Sends what is waiting, one request after another, until the other end is gone.
+/// Sends what is waiting, a few requests at once, until the other end is gone.
 pub(crate) async fn work(
     consuming: Arc<Consuming>,
-    mut client: SubscriberClient<Channel>,
+    client: SubscriberClient<Channel>,
     mut waiting: mpsc::Receiver<Vec<Ack>>,
 ) {
+    let mut under_way = JoinSet::new();
     while let Some(first) = waiting.recv().await {
         let mut acks = first;
         let deadline = Instant::now() + consuming.ack_wait;
@@ -42,15 +47,28 @@ pub(crate) async fn work(
         }
         while !acks.is_empty() {
             let rest = acks.split_off(acks.len().min(REQUEST_ACKS_MAX));
-            send(&consuming, &mut client, acks).await;
+            if under_way.len() == REQUESTS_MAX {
+                answered(under_way.join_next().await);
+            }
+            under_way.spawn(send(Arc::clone(&consuming), client.clone(), acks));
             acks = rest;
         }
+    }
+    while let ended @ Some(_) = under_way.join_next().await {
+        answered(ended);
+    }
+}
+
+/// A request is answered; its panic goes on here.
+fn answered(ended: Option<Result<(), JoinError>>) {
+    if let Some(Err(broken)) = ended {
+        std::panic::resume_unwind(broken.into_panic());
     }
 }
 
 /// Sends one request until it is answered for good. One that is aborted counted as far as it could:
 /// the rest is being sent again, perhaps only when acks behind this request have made room for it.
-async fn send(consuming: &Consuming, client: &mut SubscriberClient<Channel>, acks: Vec<Ack>) {
+async fn send(consuming: Arc<Consuming>, mut client: SubscriberClient<Channel>, acks: Vec<Ack>) {
     let (ack_ids, numbers): (Vec<_>, Vec<_>) =
         acks.into_iter().map(|ack| (ack.id, ack.number)).unzip();
     let subscription = consuming.subscription.clone();
