@@ -43,7 +43,7 @@ pub use checkpoint::install::{Install, InstallError, Sealed};
 pub use checkpoint::{Digest, Refers};
 pub use entry::{Applied, LogBounds, LogEntry, Payloads, Position};
 pub use fault::{OpenError, WriteFault};
-pub use identity::Identity;
+pub use identity::{Called, Identity};
 pub use level::DiskLevel;
 pub use settings::{DiskMarks, Limits, Settings, Start};
 pub use state::StateView;

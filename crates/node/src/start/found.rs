@@ -7,7 +7,9 @@ use replica::peer::Tls;
 use store::{Identity, OpenError, Start, Store};
 use tracing::info;
 
-use super::{Environment, Member, Settings, StartError, replica_settings, store_settings, tls};
+use super::{
+    Environment, Member, Settings, StartError, identity, replica_settings, store_settings, tls,
+};
 
 /// The node that founds a cluster.
 const FOUNDER: NodeId = NodeId(1);
@@ -28,6 +30,7 @@ pub async fn init(settings: &Settings, environment: &Environment) -> Result<Stri
         Err(OpenError::Empty { .. }) => new_store(settings, environment, tls::load(settings)?)?,
         Err(other) => return Err(other.into()),
     };
+    identity::check(settings, &store)?;
     let cluster = store.identity().cluster.clone();
     found(settings, environment, &store).await?;
     Ok(cluster)
@@ -47,6 +50,7 @@ pub(super) fn new_store(
     let identity = Identity {
         cluster,
         node: FOUNDER,
+        called: settings.member.as_ref().map(Member::called),
     };
     let new = store_settings(settings, Start::New(identity));
     Ok(environment.disk.open(new)?)
@@ -68,9 +72,12 @@ pub(super) async fn found(
     };
     let replica_settings = replica_settings(settings, FOUNDER);
     let founded = Replicas::found(replica_settings, store, environment.clock, found).await;
-    founded.map_err(|source| StartError::Replicas {
-        folder: settings.data_dir.clone(),
-        source,
+    founded.map_err(|source| {
+        let folder = settings.data_dir.clone();
+        match source {
+            replica::StartError::AlreadyFounded => StartError::Founded { folder },
+            source => StartError::Replicas { folder, source },
+        }
     })?;
     info!(folder = %settings.data_dir.display(), "founded a new cluster");
     Ok(())

@@ -46,6 +46,7 @@ pub(super) async fn join_cluster(
     let identity = Identity {
         cluster: joined.cluster,
         node: joined.node,
+        called: Some(member.called()),
     };
     let new = store_settings(settings, Start::New(identity));
     Ok(environment.disk.open(new)?)

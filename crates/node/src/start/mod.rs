@@ -97,6 +97,15 @@ pub enum StartError {
         /// The data folder.
         folder: PathBuf,
     },
+    /// The data folder is that of a node, which founds no other cluster.
+    #[error(
+        "{folder} holds a node of a cluster already: start it with \"orderly serve --config FILE\", or \
+         name an empty folder to found another", folder = .folder.display()
+    )]
+    Founded {
+        /// The data folder.
+        folder: PathBuf,
+    },
     /// The data folder is another node's than the settings say.
     #[error(
         "{folder} is the folder of node \"{name}\" in region \"{region}\": say so in the file, or \
@@ -110,12 +119,12 @@ pub enum StartError {
         /// Where that node is.
         region: RegionName,
     },
-    /// The data folder is that of a node that others know, and the settings name nobody.
+    /// The data folder is that of a node that has a configuration, and the settings have none.
     #[error(
-        "{folder} is the folder of node \"{name}\" of a cluster of several: start it with \
+        "{folder} is the folder of node \"{name}\", which has a configuration: start it with \
          \"orderly serve --config FILE\"", folder = .folder.display()
     )]
-    OfSeveral {
+    Configured {
         /// The data folder.
         folder: PathBuf,
         /// Whose it is.
@@ -373,7 +382,7 @@ fn peers(
     store: &Store,
     tls: Option<peer::Tls>,
 ) -> Result<Peers, StartError> {
-    let Identity { cluster, node } = store.identity().clone();
+    let Identity { cluster, node, .. } = store.identity().clone();
     let Some(member) = &settings.member else {
         return Ok(Peers::none(node));
     };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{NodeId, NodeName, RegionName, ZoneName};
+use store::Called;
 
 use crate::config::Tls;
 
@@ -75,6 +76,16 @@ pub struct Member {
     pub region_round_trip: Option<Duration>,
     /// How it proves to other nodes who it is.
     pub tls: Option<Tls>,
+}
+
+impl Member {
+    /// What its data folder is told of it.
+    pub(super) fn called(&self) -> Called {
+        Called {
+            name: self.name.clone(),
+            region: self.region.clone(),
+        }
+    }
 }
 
 /// So far above the port for clients is, by default, the port for operators: a command that knows

@@ -65,6 +65,7 @@ mod tests {
         let start = Start::New(Identity {
             cluster: "test".to_owned(),
             node: NODE,
+            called: None,
         });
         let (wait, mut waits) = mpsc::unbounded_channel();
         let pace = Pace::Driven(Arc::new(move |_| wait.send(()).expect("it is driven")));

@@ -100,6 +100,7 @@ impl Medium {
         let start = Start::New(Identity {
             cluster: "test".to_owned(),
             node: NodeId(0),
+            called: None,
         });
         let (folder, store) = match self {
             Medium::Memory => {

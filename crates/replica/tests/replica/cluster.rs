@@ -170,7 +170,12 @@ fn region() -> RegionName {
 /// The store on an empty disk of a node.
 pub(crate) fn new_store(disk: &MemoryDisk, node: NodeId) -> Store {
     let cluster = CLUSTER.to_owned();
-    open(disk, Start::New(Identity { cluster, node }))
+    let start = Start::New(Identity {
+        cluster,
+        node,
+        called: None,
+    });
+    open(disk, start)
 }
 
 /// The store on the disk of a node that was started before.

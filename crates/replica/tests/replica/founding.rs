@@ -73,6 +73,7 @@ fn slow_store() -> Store {
     let identity = Identity {
         cluster: "memory".to_owned(),
         node: NODE,
+        called: None,
     };
     let settings = store::Settings::new("memory", Start::New(identity));
     let pace = Pace::Driven(Arc::new(move |_| {

@@ -53,6 +53,7 @@ impl Disk {
         let identity = Identity {
             cluster: "test".to_owned(),
             node: NODE,
+            called: None,
         };
         self.open(Start::New(identity))
     }

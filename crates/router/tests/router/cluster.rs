@@ -232,7 +232,11 @@ fn topic_name(id: &str) -> TopicName {
 
 fn new_store(node: NodeId) -> Store {
     let cluster = CLUSTER.to_owned();
-    let start = Start::New(Identity { cluster, node });
+    let start = Start::New(Identity {
+        cluster,
+        node,
+        called: None,
+    });
     let settings = store::Settings::new("memory", start);
     let store = Store::memory(&MemoryDisk::new(), settings, Pace::AtOnce);
     store.expect("nobody else has the disk")

@@ -113,6 +113,7 @@ pub(crate) fn identity() -> Identity {
     Identity {
         cluster: "test".into(),
         node: NodeId(7),
+        called: None,
     }
 }
 

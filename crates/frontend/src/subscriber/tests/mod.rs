@@ -89,6 +89,7 @@ async fn replicas() -> Replicas {
     let identity = Identity {
         cluster: "memory".to_owned(),
         node: NODE,
+        called: None,
     };
     let settings = store::Settings::new("memory", Start::New(identity));
     let store = Store::memory(&MemoryDisk::new(), settings, Pace::AtOnce);

@@ -161,6 +161,7 @@ impl Node {
         let start = Start::New(Identity {
             cluster: cluster.to_owned(),
             node: id,
+            called: None,
         });
         Node::on(disk, start, "127.0.0.1:0").await
     }
@@ -168,7 +169,7 @@ impl Node {
     async fn on(disk: MemoryDisk, start: Start, address: &str) -> Node {
         let store = Store::memory(&disk, store::Settings::new("memory", start), Pace::AtOnce);
         let store = store.expect("nobody else has the disk");
-        let Identity { cluster, node } = store.identity().clone();
+        let Identity { cluster, node, .. } = store.identity().clone();
         let region = RegionName::parse("north").expect("a valid name");
         let peers = Peers::new(peer::Settings::plain(cluster, node, region));
         let groups = Groups::new(Settings::of_zone(node), store.clone(), peers.clone());
