@@ -14,7 +14,7 @@ use super::Failure;
 use super::output::print_line;
 use crate::config::Config;
 use crate::panics;
-use crate::start::{Environment, Node, Settings, admin_beside};
+use crate::start::{ADMIN_PORTS_ABOVE, Environment, Node, Settings, admin_beside};
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -73,6 +73,15 @@ impl Serve {
             return Err(Failure::Usage(format!(
                 "{} can be reached from other machines, and there is no TLS and no \
                  authentication yet: listen on 127.0.0.1, or add --insecure",
+                self.listen
+            )));
+        }
+        if self.admin_listen.is_none()
+            && self.listen.port().checked_add(ADMIN_PORTS_ABOVE).is_none()
+        {
+            return Err(Failure::Usage(format!(
+                "--listen {} has no port for operators {ADMIN_PORTS_ABOVE} above it: say \
+                 --admin-listen 127.0.0.1:PORT",
                 self.listen
             )));
         }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use model::{NodeName, RegionName, ZoneName};
 
 use super::Config;
+use crate::start::{ADMIN_PORTS_ABOVE, read_tls_of};
 
 /// Every key, as a path from the top of the file. A test compares it with [`Config`].
 const KEYS: [&str; 19] = [
@@ -70,6 +71,10 @@ pub(super) fn values(config: &Config) -> Result<(), String> {
     NodeName::parse(&config.node).map_err(|wrong| wrong.to_string())?;
     RegionName::parse(&config.region).map_err(|wrong| wrong.to_string())?;
     ZoneName::parse(&config.zone).map_err(|wrong| wrong.to_string())?;
+    if config.data_dir.to_string_lossy().trim().is_empty() {
+        return Err("data_dir is empty: name the folder in which the node keeps everything".into());
+    }
+    ports(config)?;
     secured("listen", config.listen, config.insecure)?;
     let insecure_peers = config.insecure || config.tls.is_some();
     secured("peer_listen", config.peer_listen, insecure_peers)?;
@@ -100,6 +105,68 @@ pub(super) fn values(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses ports that two listeners would share, or that nobody else could know.
+fn ports(config: &Config) -> Result<(), String> {
+    for (key, address) in [
+        ("listen", config.listen),
+        ("peer_listen", config.peer_listen),
+    ] {
+        if address.port() == 0 {
+            return Err(format!(
+                "{key} {address} is any port, and nobody would know which: say one"
+            ));
+        }
+    }
+    let admin_port = config.listen.port().checked_add(ADMIN_PORTS_ABOVE);
+    if config.admin_listen.is_none() && admin_port.is_none() {
+        return Err(format!(
+            "listen {} has no port for operators {ADMIN_PORTS_ABOVE} above it: say \
+             admin_listen = \"127.0.0.1:PORT\"",
+            config.listen
+        ));
+    }
+    let is_told = match config.admin_listen {
+        Some(_) => "",
+        None => ", by default 2,000 above the port of listen,",
+    };
+    let listeners = [
+        ("listen", config.listen, ""),
+        ("peer_listen", config.peer_listen, ""),
+        ("admin_listen", config.admin_listen(), is_told),
+    ];
+    for (number, (key, address, told)) in listeners.into_iter().enumerate() {
+        let before = listeners[..number].iter();
+        if let Some((other, taken, _)) = before.into_iter().find(|it| overlap(it.1, address)) {
+            return Err(match told {
+                "" => {
+                    format!("{other} {taken} and {key} {address} are one address: say another port")
+                }
+                told => {
+                    format!("{key} {address}{told} is where {other} {taken} is: say another port")
+                }
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether two listeners can't be at once.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.port() != 0 && (is_everywhere || one.ip() == other.ip())
+}
+
+/// Refuses certificates that are not there, or are not this node's.
+pub(super) fn files(config: &Config) -> Result<(), String> {
+    let Some(files) = &config.tls else {
+        return Ok(());
+    };
+    let name = NodeName::parse(&config.node).map_err(|wrong| wrong.to_string())?;
+    let read = read_tls_of(files, &name);
+    read.map(drop)
+        .map_err(|wrong| format!("the section [tls]: {wrong}"))
+}
+
 /// Without a word of its own, a node advertises the address that it listens on.
 fn advertised(key: &str, said: Option<&str>, listen: SocketAddr) -> Result<(), String> {
     match said {
@@ -113,7 +180,11 @@ fn advertised(key: &str, said: Option<&str>, listen: SocketAddr) -> Result<(), S
 
 fn host_and_port(key: &str, address: &str) -> Result<(), String> {
     match address.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(()),
+        Some((host, port))
+            if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) =>
+        {
+            Ok(())
+        }
         _ => Err(format!(
             "{key} \"{address}\" must be host:port, for example node-1.example:8086"
         )),

@@ -121,10 +121,20 @@ impl Config {
             path: path.to_owned(),
             source,
         })?;
-        Config::parse(&text).map_err(|what| ConfigError::Wrong {
+        let read = Config::parse(&text).and_then(|config| {
+            check::files(&config)?;
+            Ok(config)
+        });
+        read.map_err(|what| ConfigError::Wrong {
             path: path.to_owned(),
             what,
         })
+    }
+
+    /// Where operators connect.
+    fn admin_listen(&self) -> SocketAddr {
+        self.admin_listen
+            .unwrap_or_else(|| admin_beside(self.listen))
     }
 
     /// Reads the text of a file; an error says what is wrong and what would be right.
@@ -144,11 +154,9 @@ impl Config {
         let round_trip = self.region_round_trip_ms.map(u64::from);
         let round_trip = round_trip.or((emulated > 0).then_some(emulated));
         Settings {
+            admin_listen: self.admin_listen(),
             data_dir: self.data_dir,
             listen: self.listen,
-            admin_listen: self
-                .admin_listen
-                .unwrap_or_else(|| admin_beside(self.listen)),
             replace_after: Duration::from_secs(self.replace_after_s.into()),
             member: Some(Member {
                 name: NodeName::parse(&self.node).expect(CHECKED),
@@ -219,6 +227,64 @@ mod tests {
         );
         let tls = "[tls]\nca = \"a\"\ncertificate = \"b\"\nkey = \"c\"";
         assert!(Config::parse(&format!("{open}\n{tls}")).is_ok());
+    }
+
+    #[test]
+    fn every_listener_has_a_port_of_its_own_that_others_know() {
+        let wrong = |from: &str, to: &str| {
+            let text = WHOLE.replace(from, to);
+            assert_ne!(text, WHOLE, "{from}");
+            Config::parse(&text).unwrap_err()
+        };
+        let taken = wrong(":8086", ":8085");
+        assert!(
+            taken.starts_with("listen 127.0.0.1:8085 and peer_listen 127.0.0.1:8085"),
+            "{taken}"
+        );
+        let taken = wrong(":8086", ":10085");
+        assert!(
+            taken.starts_with("admin_listen 127.0.0.1:10085, by default"),
+            "{taken}"
+        );
+        let everywhere = format!(
+            "insecure = true\npeer_advertise = \"a:8085\"\n{}",
+            WHOLE.replace("127.0.0.1:8086", "0.0.0.0:8085")
+        );
+        assert!(Config::parse(&everywhere).is_err());
+        let apart = WHOLE.replace("127.0.0.1:8086", "127.0.0.2:8085");
+        assert!(Config::parse(&apart).is_ok());
+        for key in [
+            "listen = \"127.0.0.1:8085",
+            "peer_listen = \"127.0.0.1:8086",
+        ] {
+            let (name, _) = key.split_once(' ').unwrap();
+            let none = wrong(&format!(" {key}"), &format!(" {name} = \"127.0.0.1:0"));
+            assert!(
+                none.starts_with(&format!("{name} 127.0.0.1:0 is any port")),
+                "{none}"
+            );
+        }
+        let beyond = wrong(":8085", ":64000");
+        assert!(
+            beyond.starts_with("listen 127.0.0.1:64000 has no port"),
+            "{beyond}"
+        );
+        let said = WHOLE.replace(":8085", ":64000");
+        assert!(Config::parse(&format!("admin_listen = \"127.0.0.1:9\"\n{said}")).is_ok());
+        let nobody = Config::parse(&format!("join = [\"a:0\"]\n{WHOLE}")).unwrap_err();
+        assert!(
+            nobody.starts_with("join \"a:0\" must be host:port"),
+            "{nobody}"
+        );
+    }
+
+    #[test]
+    fn a_data_folder_has_a_name() {
+        let wrong = Config::parse(&WHOLE.replace("/var/lib/orderly", " ")).unwrap_err();
+        assert!(
+            wrong.starts_with("data_dir is empty: name the folder"),
+            "{wrong}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - `identity`: whose data folder it is, against what it is told.
 //! - `join`: how a node becomes a member of one.
 //! - `listeners`: where it listens, and for whom.
+//! - `silence`: says which other nodes can't be reached.
 //! - `tls`: its certificates.
 
 mod address;
@@ -15,13 +16,14 @@ mod identity;
 mod join;
 mod listeners;
 mod settings;
+mod silence;
 mod tls;
 
 pub use environment::{Chance, Disk, Environment};
 pub use found::init;
 pub(crate) use settings::{ADMIN_PORTS_ABOVE, admin_beside};
 pub use settings::{Member, Settings, Upkeep};
-pub(crate) use tls::read_files as read_tls;
+pub(crate) use tls::{of_node as read_tls_of, read_files as read_tls};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -146,18 +148,30 @@ pub enum StartError {
         why: String,
     },
     /// A file of the node's certificates can't be read.
-    #[error("{path} can't be read: {source}", path = .path.display())]
+    #[error(
+        "{file} \"{path}\" can't be read: {source}; \"orderly certificates\" makes such files",
+        path = .path.display()
+    )]
     Certificate {
+        /// Which.
+        file: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
         source: std::io::Error,
     },
     /// The node's certificates can't be used.
-    #[error("the section [tls]: {0}")]
-    Tls(#[from] peer::InvalidTls),
+    #[error("{file} \"{path}\": {source}", path = .path.display())]
+    Tls {
+        /// Which of them.
+        file: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: peer::InvalidTls,
+    },
     /// The certificate is another node's.
-    #[error("the certificate names node {named}, but this is node {name}")]
+    #[error("the certificate names node \"{named}\", but this is node \"{name}\"")]
     OtherNode {
         /// The node that it names.
         named: NodeName,
@@ -185,6 +199,8 @@ pub struct Node {
     listener: Listener,
     router: Router,
     inside: Inside,
+    /// What it tells the cluster, and its operators, by itself.
+    telling: JoinSet<()>,
 }
 
 impl Node {
@@ -211,6 +227,8 @@ impl Node {
         let (forwards, dead_letters) = mpsc::channel(DEAD_LETTERS_WAITING_MAX);
         let node = store.identity().node;
         let peers = peers(&settings, network, &store, tls.clone())?;
+        let mut telling = JoinSet::new();
+        telling.spawn(silence::tell(peers.clone()));
         let replica_settings = replica_settings(&settings, node);
         let replicas = match settings.member {
             None => Replicas::start(replica_settings, store, clock, forwards).await,
@@ -247,6 +265,7 @@ impl Node {
             listener,
             router,
             inside,
+            telling,
         })
     }
 
@@ -276,7 +295,7 @@ impl Node {
             self.listener,
             shutdown,
         ));
-        let mut telling = JoinSet::new();
+        let mut telling = self.telling;
         if let Some(member) = self.settings.member.clone() {
             let control = self.replicas.control().clone();
             telling.spawn(address::tell(control, self.node, member));

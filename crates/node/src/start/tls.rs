@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use replica::peer::Tls;
+use model::NodeName;
+use replica::peer::{Tls, TlsFile};
 
 use super::{Settings, StartError};
 use crate::config;
@@ -20,14 +21,22 @@ pub(super) fn load(settings: &Settings) -> Result<Option<Tls>, StartError> {
     else {
         return Ok(None);
     };
+    Ok(Some(of_node(files, &member.name)?))
+}
+
+/// Reads the certificates of the node of this name.
+///
+/// # Errors
+/// [`StartError`] when they can't be used, or are another node's.
+pub(crate) fn of_node(files: &config::Tls, name: &NodeName) -> Result<Tls, StartError> {
     let tls = read_files(files)?;
-    if *tls.name() != member.name {
-        return Err(StartError::OtherNode {
+    match tls.name() == name {
+        true => Ok(tls),
+        false => Err(StartError::OtherNode {
             named: tls.name().clone(),
-            name: member.name.clone(),
-        });
+            name: name.clone(),
+        }),
     }
-    Ok(Some(tls))
 }
 
 /// Reads certificates that prove who somebody is.
@@ -35,13 +44,29 @@ pub(super) fn load(settings: &Settings) -> Result<Option<Tls>, StartError> {
 /// # Errors
 /// [`StartError`] when they can't be used.
 pub(crate) fn read_files(files: &config::Tls) -> Result<Tls, StartError> {
-    let (authority, certificate) = (read(&files.ca)?, read(&files.certificate)?);
-    Ok(Tls::new(&authority, &certificate, &read(&files.key)?)?)
+    let authority = read(files, TlsFile::Authority)?;
+    let certificate = read(files, TlsFile::Certificate)?;
+    let key = read(files, TlsFile::Key)?;
+    Tls::new(&authority, &certificate, &key).map_err(|source| StartError::Tls {
+        file: source.file().name(),
+        path: path(files, source.file()).to_owned(),
+        source,
+    })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, StartError> {
+fn read(files: &config::Tls, file: TlsFile) -> Result<Vec<u8>, StartError> {
+    let path = path(files, file);
     fs::read(path).map_err(|source| StartError::Certificate {
+        file: file.name(),
         path: path.to_owned(),
         source,
     })
+}
+
+fn path(files: &config::Tls, file: TlsFile) -> &Path {
+    match file {
+        TlsFile::Authority => &files.ca,
+        TlsFile::Certificate => &files.certificate,
+        TlsFile::Key => &files.key,
+    }
 }

@@ -32,6 +32,7 @@ mod paused_nodes;
 mod power_cut;
 mod rolling_restart;
 mod stalled_consumer;
+mod strangers;
 mod swapped_majorities;
 mod wrong_folder;
 

@@ -5,6 +5,7 @@
 mod audit;
 mod command;
 mod command_line;
+mod configuration;
 mod crash;
 mod folder;
 mod metrics;

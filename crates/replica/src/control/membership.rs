@@ -1,5 +1,6 @@
 //! How a node becomes a member of a cluster: it asks any node, which asks the control group.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use engine::control::{Command, NewNode, Reply, read};
@@ -50,16 +51,18 @@ pub async fn join(
     node: &NewNode,
     tls: Option<&Tls>,
 ) -> Result<Joined, JoinError> {
-    let mut silent = JoinError::NoAnswer("there is nobody to ask".into());
-    for address in at {
+    let mut silent = Vec::new();
+    // A node that is given the same list as all others is in it.
+    for address in at.iter().filter(|address| **address != node.peer_address) {
         match ask(network, address, node, tls).await {
-            Err(JoinError::NoAnswer(why)) => {
-                silent = JoinError::NoAnswer(format!("{address}: {why}"));
-            }
+            Err(JoinError::NoAnswer(why)) => silent.push(format!("{address}: {why}")),
             answered => return answered,
         }
     }
-    Err(silent)
+    Err(JoinError::NoAnswer(match silent.is_empty() {
+        true => "there is nobody to ask".to_owned(),
+        false => silent.join("; "),
+    }))
 }
 
 async fn ask(
@@ -91,9 +94,20 @@ async fn ask(
             Code::FailedPrecondition | Code::InvalidArgument => {
                 JoinError::Refused(status.message().to_owned())
             }
-            _ => JoinError::NoAnswer(status.message().to_owned()),
+            _ => JoinError::NoAnswer(reason(&status)),
         }),
     }
+}
+
+/// Why there is no answer: what the innermost error says, where there is one.
+fn reason(status: &Status) -> String {
+    let mut innermost: Option<&dyn std::error::Error> = None;
+    let mut next = status.source();
+    while let Some(error) = next {
+        innermost = Some(error);
+        next = error.source();
+    }
+    innermost.map_or_else(|| status.message().to_owned(), ToString::to_string)
 }
 
 /// Lets nodes in.

@@ -56,11 +56,12 @@ pub(super) struct Route {
 }
 
 /// No dial before `until`.
-#[derive(Clone, Copy)]
 struct Rest {
     until: Option<Instant>,
     /// How long the next rest will be.
     next: Duration,
+    /// Why the last dial has failed, if it has.
+    failure: Option<String>,
 }
 
 impl Line {
@@ -68,6 +69,7 @@ impl Line {
         let rest = Rest {
             until: None,
             next: REST_MIN,
+            failure: None,
         };
         Line(Arc::new(Inner {
             route,
@@ -78,6 +80,11 @@ impl Line {
 
     pub(super) fn dials(&self) -> u64 {
         self.0.dials.load(Ordering::Relaxed)
+    }
+
+    /// Why the last dial has failed; `None` if it has not.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.rest().failure.clone()
     }
 
     async fn dial(self) -> io::Result<TokioIo<Wire>> {
@@ -96,18 +103,20 @@ impl Line {
             Ok(stream) => {
                 rest.until = None;
                 rest.next = REST_MIN;
+                rest.failure = None;
                 Ok(TokioIo::new(stream))
             }
             Err(failed) => {
                 rest.until = Some(Instant::now() + rest.next);
                 rest.next = REST_MAX.min(rest.next * 2);
+                rest.failure = Some(failed.to_string());
                 Err(failed)
             }
         }
     }
 
     fn rest(&self) -> MutexGuard<'_, Rest> {
-        // Two plain fields: whatever they are, the line works.
+        // Plain fields: whatever they are, the line works.
         self.0.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,7 +20,7 @@ mod wire;
 pub use peers::{PeerAddress, Peers, Unreachable, Use, channel_of_stranger};
 pub use serve::{ServeError, serve, serve_open};
 pub use stamp::{Caller, PeerChannel};
-pub use tls::{InvalidTls, Tls};
+pub use tls::{InvalidTls, Tls, TlsFile};
 
 use std::time::Duration;
 

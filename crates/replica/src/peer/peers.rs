@@ -153,6 +153,18 @@ impl Peers {
         self.book().get(&node).map_or(0, |peer| peer.line.dials())
     }
 
+    /// The nodes that could not be reached when they were last dialled, and why.
+    #[must_use]
+    pub fn silent(&self) -> BTreeMap<NodeName, String> {
+        let book = self.book();
+        let silent = book.values().filter_map(|peer| {
+            let failure = peer.line.failure()?;
+            let PeerAddress { name, address, .. } = &peer.address;
+            Some((name.clone(), format!("{address}: {failure}")))
+        });
+        silent.collect()
+    }
+
     /// What a node is called that has this number, as far as is known.
     pub(super) fn name(&self, node: NodeId) -> Option<NodeName> {
         self.book().get(&node).map(|peer| peer.address.name.clone())

@@ -141,3 +141,49 @@ fn a_certificate_that_names_no_node_is_refused_at_once() {
     let nothing = Tls::new(b"", b"", b"");
     assert!(nothing.is_err());
 }
+
+#[test]
+fn certificates_that_do_not_belong_together_are_refused_by_the_file() {
+    let (ours, theirs) = (Authority::new(), Authority::new());
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    let uri = format!("orderly://{CLUSTER}/node");
+    params.subject_alt_names = vec![SanType::URI(uri.as_str().try_into().unwrap())];
+    let certificate = params.signed_by(&key, &ours.issuer).unwrap().pem();
+    let read = |authority: &str, key: &str| {
+        let read = Tls::new(authority.as_bytes(), certificate.as_bytes(), key.as_bytes());
+        read.map(drop).map_err(|wrong| wrong.file())
+    };
+    let key = key.serialize_pem();
+    assert_eq!(read(&ours.certificate, &key), Ok(()));
+    assert_eq!(read(&theirs.certificate, &key), Err(TlsFile::Certificate));
+    let other = KeyPair::generate().unwrap().serialize_pem();
+    assert_eq!(read(&ours.certificate, &other), Err(TlsFile::Key));
+    assert_eq!(read("", &key), Err(TlsFile::Authority));
+}
+
+#[tokio::test]
+async fn who_was_not_reached_is_known_until_it_is() {
+    let near = peers(CALLER, None);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listens = listener.local_addr().unwrap();
+    drop(listener);
+    near.learn(ASKED, address("asked", listens.to_string()));
+    assert!(near.silent().is_empty(), "it was not dialled");
+    let mut client = RaftClient::new(near.channel(ASKED, Use::Raft).unwrap());
+    client.vote(VoteRequest::default()).await.unwrap_err();
+    let silent: Vec<String> = near.silent().keys().map(NodeName::to_string).collect();
+    assert_eq!(silent, ["asked"]);
+    let listener = TcpListener::bind(listens).await.unwrap();
+    let asked = peers(ASKED, None);
+    let (none, open) = (Routes::default(), Routes::default());
+    tokio::spawn(serve(listener, none, open, asked, std::future::pending()));
+    let heard = async {
+        while !near.silent().is_empty() {
+            client.vote(VoteRequest::default()).await.unwrap_err();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), heard)
+        .await
+        .unwrap();
+}

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
 use super::identity::Identity;
+use super::tls::explained;
 use crate::network::{Carrier, Connection};
 
 /// A connection, and who is at its other end.
@@ -50,7 +51,12 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.connection).poll_read(context, into)
+        let read = Pin::new(&mut self.connection).poll_read(context, into);
+        match self.proven.0 {
+            // Whether its certificate was taken the one that dials hears only now.
+            Some(_) => read.map_err(explained),
+            None => read,
+        }
     }
 }
 
