@@ -12,15 +12,19 @@ use super::{Failure, Target};
 use crate::config;
 use crate::start::{ADMIN_PORTS_ABOVE, read_tls};
 
+/// The variable that says where operators connect.
+const VARIABLE: &str = "ORDERLY_ADMIN_ENDPOINT";
+
 /// Where operators connect, and how they prove that they are.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "For operators: drill, keys, nodes, regions, shards")]
 pub(crate) struct Access {
     /// The node's listener for operators, as host:port. By default the host of --endpoint, 2,000
     /// ports above.
     #[arg(
         long,
         global = true,
-        env = "ORDERLY_ADMIN_ENDPOINT",
+        env = VARIABLE,
         value_name = "HOST:PORT"
     )]
     admin_endpoint: Option<String>,
@@ -36,9 +40,28 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Whether anything of it was typed.
+    pub(crate) fn is_told(&self) -> bool {
+        let by_environment = std::env::var(VARIABLE).ok();
+        self.ca.is_some() || self.admin_endpoint.is_some() && self.admin_endpoint != by_environment
+    }
+
     /// A client of the service for operators.
     pub(crate) async fn client(&self, target: &Target) -> Result<AdminClient<Channel>, Failure> {
         self.client_at(self.endpoint(target)?, target).await
+    }
+
+    /// The same where another node may be nearer than the one of --endpoint.
+    pub(crate) async fn client_beside(
+        &self,
+        endpoint: &str,
+        target: &Target,
+    ) -> Result<AdminClient<Channel>, Failure> {
+        let endpoint = match &self.admin_endpoint {
+            Some(endpoint) => endpoint.clone(),
+            None => beside(endpoint)?,
+        };
+        self.client_at(endpoint, target).await
     }
 
     /// Where that is.
@@ -58,12 +81,11 @@ impl Access {
         let channel = match self.tls()? {
             Some(tls) => channel_of_stranger(&Network::sockets(), &endpoint, Some(tls)),
             None => {
-                Target {
+                let target = Target {
                     endpoint,
                     ..target.clone()
-                }
-                .channel()
-                .await?
+                };
+                target.channel().await.map_err(closed_to_operators)?
             }
         };
         Ok(AdminClient::new(channel))
@@ -80,6 +102,14 @@ impl Access {
             key: key.clone(),
         };
         Ok(Some(read_tls(&files)?))
+    }
+}
+
+/// Nobody listens for operators there: perhaps only as far as other machines see.
+fn closed_to_operators(failure: Failure) -> Failure {
+    match failure {
+        Failure::Unreachable { endpoint, why } => Failure::NoOperators { endpoint, why },
+        other => other,
     }
 }
 

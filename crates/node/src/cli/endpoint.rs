@@ -19,6 +19,11 @@ const STREAM_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
 /// The same for all streams of a connection together.
 const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
+/// The variable that names the node.
+const VARIABLE: &str = "PUBSUB_EMULATOR_HOST";
+/// The node, where nothing is said.
+const DEFAULT: &str = "localhost:8085";
+
 /// Which node, and which project.
 #[derive(Clone, Debug, Args)]
 pub struct Target {
@@ -26,8 +31,8 @@ pub struct Target {
     #[arg(
         long,
         global = true,
-        env = "PUBSUB_EMULATOR_HOST",
-        default_value = "localhost:8085",
+        env = VARIABLE,
+        default_value = DEFAULT,
         value_name = "HOST:PORT"
     )]
     pub(crate) endpoint: String,
@@ -55,6 +60,13 @@ impl Target {
             project: self.project.clone(),
         };
         turns.map(at).collect()
+    }
+
+    /// Whether the node was typed.
+    pub(crate) fn is_told(&self) -> bool {
+        let by_environment = std::env::var(VARIABLE);
+        let otherwise = by_environment.as_deref().unwrap_or(DEFAULT);
+        self.endpoint != otherwise
     }
 
     /// Connects to the node.

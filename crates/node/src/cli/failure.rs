@@ -26,6 +26,19 @@ pub enum Failure {
         /// What the transport says.
         why: String,
     },
+    /// No node listens for operators there.
+    #[error(
+        "no node listens for operators at {endpoint} ({why}). By default a node does so on its own \
+         machine only, 2,000 ports above the one for clients: run the command there, or name the \
+         listener with --admin-endpoint. For other machines a node needs \"admin_listen\" and [tls] \
+         in its configuration, and the command --ca, --certificate and --key"
+    )]
+    NoOperators {
+        /// Where it was looked for.
+        endpoint: String,
+        /// What the transport says.
+        why: String,
+    },
     /// The node refused the call.
     #[error("{code}: {text}", code = code_name(.0.code()), text = .0.message())]
     Refused(Box<Status>),
@@ -69,7 +82,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Usage(_) | Failure::Config(_) => 2,
-            Failure::Unreachable { .. } => 3,
+            Failure::Unreachable { .. } | Failure::NoOperators { .. } => 3,
             Failure::Refused(_) | Failure::NotFound(_) => 4,
             Failure::Check(_) => 5,
             Failure::Start(_)

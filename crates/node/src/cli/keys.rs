@@ -18,8 +18,6 @@ const PAGE_KEYS: u32 = 1_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
-    #[command(flatten)]
-    access: Access,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -59,7 +57,12 @@ struct List {
 }
 
 impl Keys {
-    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
+    pub(crate) async fn run(
+        self,
+        target: &Target,
+        access: &Access,
+        output: Format,
+    ) -> Result<(), Failure> {
         match self.verb {
             Verb::Where {
                 topic,
@@ -69,7 +72,7 @@ impl Keys {
                     topic: target.topic(&topic)?,
                     ordering_key: key.clone(),
                 };
-                let mut client = self.access.client(target).await?;
+                let mut client = access.client(target).await?;
                 let located = client.locate_key(request).await?.into_inner();
                 let Some(found) = located.key else {
                     return Err(Failure::NotFound(format!(
@@ -81,14 +84,14 @@ impl Keys {
                 print_one(output, &Located { key, found, leader });
             }
             Verb::Pin(pin) => {
-                let found = pin.run(&self.access, target).await?;
+                let found = pin.run(access, target).await?;
                 let key = pin.ordering_key().to_owned();
                 let leader = String::new();
                 print_one(output, &Located { key, found, leader });
             }
-            Verb::Move(moves) => moves.run(&self.access, target, output).await?,
+            Verb::Move(moves) => moves.run(access, target, output).await?,
             Verb::List(list) => {
-                let keys = list.run(&self.access, target).await?;
+                let keys = list.run(access, target).await?;
                 print_rows(output, &keys);
             }
         }
@@ -122,7 +125,10 @@ impl List {
 
 /// A shard as it is called, of whom only the number may have been typed.
 fn shard_name(typed: &str) -> String {
-    format!("shard-{}", typed.trim_start_matches("shard-"))
+    match typed.parse::<u32>() {
+        Ok(number) => format!("shard-{number}"),
+        Err(_) => typed.to_owned(),
+    }
 }
 
 fn or_dash(text: &str) -> String {

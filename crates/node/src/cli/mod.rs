@@ -8,6 +8,7 @@ mod endpoint;
 mod failure;
 mod fields;
 mod init;
+pub(crate) mod interrupt;
 mod keys;
 mod labels;
 mod nodes;
@@ -26,6 +27,7 @@ use crate::demo::Demo;
 use crate::drill::Drill;
 use clap::{Parser, Subcommand};
 
+use access::Access;
 pub use endpoint::Target;
 pub use failure::Failure;
 pub use output::Format;
@@ -39,6 +41,8 @@ pub struct Cli {
     /// How results are printed.
     #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
     output: Format,
+    #[command(flatten)]
+    access: Access,
     #[command(subcommand)]
     command: Command,
 }
@@ -82,6 +86,20 @@ enum Command {
     Completions(completions::Completions),
 }
 
+impl Command {
+    /// Whether it talks to where a node listens for operators.
+    fn is_for_operators(&self) -> bool {
+        matches!(
+            self,
+            Command::Drill(_)
+                | Command::Keys(_)
+                | Command::Nodes(_)
+                | Command::Regions(_)
+                | Command::Shards(_)
+        )
+    }
+}
+
 /// Runs one command.
 ///
 /// # Errors
@@ -89,22 +107,30 @@ enum Command {
 pub fn run(cli: Cli) -> Result<(), Failure> {
     let Cli {
         target,
+        access,
         output,
         command,
     } = cli;
+    if access.is_told() && !command.is_for_operators() {
+        return Err(Failure::Usage(
+            "--admin-endpoint, --ca, --certificate and --key are for drill, keys, nodes, regions \
+             and shards"
+                .into(),
+        ));
+    }
     match command {
         Command::Serve(serve) => serve.run(),
         Command::Init(init) => init.run(),
         Command::Certificates(certificates) => certificates.run(),
         Command::Config(config) => config.run(),
         Command::Demo(demo) => client(demo.run()),
-        Command::Drill(drill) => client(drill.run(&target, output)),
+        Command::Drill(drill) => client(drill.run(&target, &access, output)),
         Command::Completions(completions) => completions.run(),
         Command::Bench(bench) => bench.run(&target, output),
-        Command::Keys(keys) => client(keys.run(&target, output)),
-        Command::Nodes(nodes) => client(nodes.run(&target, output)),
-        Command::Regions(regions) => client(regions.run(&target, output)),
-        Command::Shards(shards) => client(shards.run(&target, output)),
+        Command::Keys(keys) => client(keys.run(&target, &access, output)),
+        Command::Nodes(nodes) => client(nodes.run(&target, &access, output)),
+        Command::Regions(regions) => client(regions.run(&target, &access, output)),
+        Command::Shards(shards) => client(shards.run(&target, &access, output)),
         Command::Topics(topics) => client(topics.run(&target, output)),
         Command::Subscriptions(subscriptions) => client(subscriptions.run(&target, output)),
         Command::Tail(tail) => client(tail.run(&target, output)),

@@ -5,6 +5,8 @@ use std::io::{IsTerminal, Write};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::Failure;
+
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -116,6 +118,16 @@ impl Drop for Progress {
 /// Writes one line to standard output.
 pub(crate) fn print_line(line: &str) {
     print_bytes(format!("{line}\n").as_bytes());
+}
+
+/// Writes one line to standard output, for commands that have something to undo.
+///
+/// # Errors
+/// [`Failure::Interrupted`] where the reader has gone away.
+pub(crate) fn say_line(line: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(|_| Failure::Interrupted)
 }
 
 /// Writes bytes to standard output. A reader that has gone away, as `head` does, is no failure.

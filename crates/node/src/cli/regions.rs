@@ -10,8 +10,6 @@ use super::{Failure, Format, Target};
 
 #[derive(Debug, Args)]
 pub(crate) struct Regions {
-    #[command(flatten)]
-    access: Access,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -28,8 +26,13 @@ enum Verb {
 }
 
 impl Regions {
-    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
-        let mut client = self.access.client(target).await?;
+    pub(crate) async fn run(
+        self,
+        target: &Target,
+        access: &Access,
+        output: Format,
+    ) -> Result<(), Failure> {
+        let mut client = access.client(target).await?;
         let listed = client.list_regions(ListRegionsRequest {}).await?;
         let regions = listed.into_inner().regions;
         if let Some(warning) = warning(&regions) {
@@ -72,7 +75,7 @@ fn warning(regions: &[Region]) -> Option<String> {
 }
 
 impl Show for Region {
-    const COLUMNS: &'static [&'static str] = &["NAME", "NODES", "SHARDS", "LOST WITH IT"];
+    const COLUMNS: &'static [&'static str] = &["NAME", "NODES", "SHARDS", "STOPS WITH IT"];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -101,7 +104,13 @@ impl Show for Region {
 struct Whole(Region);
 
 impl Show for Whole {
-    const COLUMNS: &'static [&'static str] = &["NAME", "NODES", "SHARDS", "LOST WITH IT", "SO"];
+    const COLUMNS: &'static [&'static str] = &[
+        "NAME",
+        "NODES",
+        "SHARDS AT HOME",
+        "STOPS WITH IT",
+        "WITHOUT IT",
+    ];
 
     fn cells(&self) -> Vec<String> {
         let Region {
@@ -112,37 +121,56 @@ impl Show for Whole {
         } = &self.0;
         vec![
             name.clone(),
-            nodes.join(", "),
-            shards.join(", "),
-            lost_with_it.join(", "),
+            or_none(nodes),
+            or_none(shards),
+            match lost_with_it.is_empty() {
+                true => "nothing".to_owned(),
+                false => lost_with_it.join(", "),
+            },
             consequences(lost_with_it).join("; "),
         ]
     }
 
     fn json(&self) -> Value {
-        self.0.json()
+        let mut json = self.0.json();
+        json["withoutIt"] = consequences(&self.0.lost_with_it).into();
+        json
     }
 }
 
-/// What it means that these groups can't go on.
-fn consequences(lost: &[String]) -> Vec<&'static str> {
-    let is_lost = |kind: &str| lost.iter().any(|group| group.starts_with(kind));
-    let meaning = [
-        (
-            "control",
-            "no topic or subscription can be changed, and soon none is served",
-        ),
-        ("registry", "some keys that are new can't be published"),
-        (
-            "shard",
-            "the messages of these shards wait until the region is back",
-        ),
-    ];
-    let meaning = meaning.into_iter().filter(|(kind, _)| is_lost(kind));
-    match lost {
-        [] => vec!["everything goes on without it"],
-        _ => meaning.map(|(_, meaning)| meaning).collect(),
+fn or_none(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
     }
+}
+
+/// What users notice while these groups can't go on.
+fn consequences(lost: &[String]) -> Vec<String> {
+    if lost.is_empty() {
+        return vec!["everything goes on: other regions take over what it leads".to_owned()];
+    }
+    let of_kind = |kind: &str| -> Vec<&str> {
+        let lost = lost.iter().map(String::as_str);
+        lost.filter(|group| group.starts_with(kind)).collect()
+    };
+    let meaning = |kind: &str, meaning: &dyn Fn(&str) -> String| {
+        let groups = of_kind(kind);
+        (!groups.is_empty()).then(|| meaning(&groups.join(", ")))
+    };
+    let meanings = [
+        meaning("control", &|_| {
+            "no topic, subscription, node or shard can be changed anywhere, and soon no region serves"
+                .to_owned()
+        }),
+        meaning("registry", &|groups| {
+            format!("ordering keys that {groups} would pin can't be published for the first time")
+        }),
+        meaning("shard", &|groups| {
+            format!("messages in {groups} are kept, and come when the region is back")
+        }),
+    ];
+    meanings.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -172,7 +200,11 @@ mod tests {
     #[test]
     fn what_a_loss_means_is_said() {
         let lost = ["control".to_owned(), "shard-3".to_owned()];
-        assert_eq!(consequences(&lost).len(), 2);
-        assert_eq!(consequences(&[]), ["everything goes on without it"]);
+        let [control, shard] = &consequences(&lost)[..] else {
+            panic!("two things happen");
+        };
+        assert!(control.starts_with("no topic"), "{control}");
+        assert!(shard.contains("shard-3"), "{shard}");
+        assert_eq!(consequences(&[]).len(), 1);
     }
 }

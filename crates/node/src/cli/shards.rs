@@ -27,8 +27,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Args)]
 pub(crate) struct Shards {
-    #[command(flatten)]
-    access: Access,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -76,17 +74,23 @@ enum Goal {
 }
 
 impl Shards {
-    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
-        let mut client = self.access.client(target).await?;
+    pub(crate) async fn run(
+        self,
+        target: &Target,
+        access: &Access,
+        output: Format,
+    ) -> Result<(), Failure> {
+        let mut client = access.client(target).await?;
         match self.verb {
             Verb::List => print_rows(output, &list(&mut client).await?),
             Verb::Describe { shard } => {
                 let shards = list(&mut client).await?;
                 let name = format!("shard-{}", shard.trim_start_matches("shard-"));
+                let known: Vec<String> = shards.iter().map(|it| it.name.clone()).collect();
                 let not_found = || {
-                    Failure::NotFound(format!(
-                        "{name} not found: \"orderly shards list\" has those that there are"
-                    ))
+                    let known = known.join(", ");
+                    let text = format!("shard \"{shard}\" not found: the shards are {known}");
+                    Failure::NotFound(text)
                 };
                 let found = shards.into_iter().find(|it| it.name == name);
                 print_one(output, &Whole(found.ok_or_else(not_found)?));
@@ -96,7 +100,7 @@ impl Shards {
                 print_rows(output, &shards);
             }
             Verb::Verify(verify) => {
-                let compared = verify.run(&self.access, target).await?;
+                let compared = verify.run(access, target).await?;
                 print_rows(output, &compared);
                 if !compared.iter().all(Compared::is_alike) {
                     let text = "not all replicas are known to be alike".to_owned();

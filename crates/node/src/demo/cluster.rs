@@ -9,10 +9,14 @@ use tokio::time::{Instant, sleep};
 use super::plan::{NodePlan, Plan};
 use super::process::Process;
 use crate::cli::Failure;
+use crate::cli::output::note;
 use crate::probe;
 
 /// A cluster that is not ready by then will not be.
 const READY_MAX: Duration = Duration::from_secs(120);
+/// How long nodes whose folders are kept may take to end in good order: they lose nothing if they
+/// are killed, as what they have answered is on their disks.
+const STOP_MAX: Duration = Duration::from_millis(1_500);
 /// The pause between two looks at a node that is not ready.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
@@ -28,6 +32,14 @@ pub(crate) enum Which {
 }
 
 impl Which {
+    /// What a person calls them.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Which::Region(name) | Which::Node(name) => name,
+            Which::All => "all nodes",
+        }
+    }
+
     fn names(&self, node: &NodePlan) -> bool {
         match self {
             Which::Region(region) => node.region == region,
@@ -39,31 +51,33 @@ impl Which {
 
 /// A cluster of processes. It ends when this is dropped.
 pub(crate) struct Cluster {
-    plan: Plan,
+    // They end before their folders go.
     processes: Vec<Process>,
+    plan: Plan,
 }
 
 impl Cluster {
-    /// Founds a cluster, starts every node and waits until all are ready. Says how far it is.
+    /// A cluster that does not run yet.
+    pub(crate) fn new(plan: Plan) -> Self {
+        let processes = plan.nodes().cloned().map(Process::new).collect();
+        Cluster { processes, plan }
+    }
+
+    /// Founds it, starts every node and waits until all are ready. Says how far it is.
     ///
     /// # Errors
     /// [`Failure`] when a node does not start.
-    pub(crate) async fn start(plan: Plan) -> Result<Self, Failure> {
-        let processes: Vec<Process> = plan.nodes().cloned().map(Process::new).collect();
-        let mut cluster = Cluster { plan, processes };
+    pub(crate) async fn start(&mut self) -> Result<(), Failure> {
         let mut founded = false;
-        for node in cluster.plan.nodes() {
-            founded |= node.folder.join("data").exists();
-            cluster.plan.write_config(node)?;
+        for node in self.plan.nodes() {
+            founded |= node.data().exists();
+            self.plan.write_config(node)?;
         }
         if !founded {
-            cluster.processes[0].init().await?;
+            self.processes[0].init().await?;
         }
-        for process in &mut cluster.processes {
-            process.start()?;
-        }
-        cluster.wait_until_ready().await?;
-        Ok(cluster)
+        self.start_missing()?;
+        self.wait_until_ready().await
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -161,9 +175,23 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets every node drain, and waits for their end.
-    pub(crate) async fn stop(mut self) {
-        join_all(self.processes.iter_mut().map(Process::stop)).await;
+    /// Ends all nodes, soon, and passes on how that for which they ran has ended. When something
+    /// has failed their logs stay, and it is said where.
+    ///
+    /// # Errors
+    /// The failure that was given.
+    pub(crate) async fn end<T>(mut self, ended: Result<T, Failure>) -> Result<T, Failure> {
+        let patience = match self.plan.is_temporary() {
+            // They would only pass around what goes.
+            true => Duration::ZERO,
+            false => STOP_MAX,
+        };
+        let stopping = self.processes.iter_mut();
+        join_all(stopping.map(|process| process.stop_within(patience))).await;
+        if !matches!(ended, Ok(_) | Err(Failure::Interrupted)) {
+            note(&format!("the nodes' logs are {}", self.plan.keep_logs()));
+        }
+        ended
     }
 }
 

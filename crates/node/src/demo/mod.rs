@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::cli::output::print_line;
+use crate::cli::interrupt::Interrupts;
+use crate::cli::output::say_line;
 use cluster::Cluster;
 use plan::Plan;
 
@@ -53,35 +54,50 @@ pub(crate) struct PlanArgs {
 
 impl Demo {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let plan = Plan::new(&self.plan)?;
-        let mut cluster = Cluster::start(plan).await?;
+        let mut interrupts = Interrupts::listen()?;
+        let mut cluster = Cluster::new(Plan::new(&self.plan)?);
+        let ended = tokio::select! {
+            ended = self.play(&mut cluster) => ended,
+            () = interrupts.next() => Err(Failure::Interrupted),
+        };
+        if let Ok(Then::Serves) = ended {
+            interrupts.next().await;
+        }
+        cluster.end(ended).await.map(drop)
+    }
+
+    async fn play(&self, cluster: &mut Cluster) -> Result<Then, Failure> {
+        cluster.start().await?;
         if self.show {
-            story::tell(&mut cluster).await?;
+            story::tell(cluster).await?;
             if !std::io::stdin().is_terminal() {
-                cluster.stop().await;
-                return Ok(());
+                return Ok(Then::Ends);
             }
         }
-        greet(cluster.plan());
-        let interrupted = tokio::signal::ctrl_c().await;
-        interrupted.map_err(Failure::Runtime)?;
-        cluster.stop().await;
-        Ok(())
+        greet(cluster.plan())?;
+        Ok(Then::Serves)
     }
 }
 
+/// What a cluster does that has started, and told its story.
+enum Then {
+    Ends,
+    /// Until it is told to end.
+    Serves,
+}
+
 /// What a person reads once the cluster serves.
-fn greet(plan: &Plan) {
-    print_line("The cluster serves. An endpoint in each region:");
+fn greet(plan: &Plan) -> Result<(), Failure> {
+    say_line("The cluster serves. An endpoint in each region:")?;
     for region in plan.regions() {
         let port = region.nodes[0].port;
         let name = &region.name;
-        print_line(&format!(
+        say_line(&format!(
             "  {name:8} export PUBSUB_EMULATOR_HOST=localhost:{port}"
-        ));
+        ))?;
     }
     let (first, last) = (plan.first_port(), plan.last_port());
-    print_line("Try next, in another terminal:");
+    say_line("Try next, in another terminal:")?;
     for command in [
         format!("orderly --endpoint localhost:{first} topics create orders"),
         format!(
@@ -97,7 +113,7 @@ fn greet(plan: &Plan) {
         format!("orderly --endpoint localhost:{first} regions list"),
         "orderly drill region-loss --demo --live".to_owned(),
     ] {
-        print_line(&format!("  {command}"));
+        say_line(&format!("  {command}"))?;
     }
-    print_line("Ctrl-C stops the cluster.");
+    say_line("Ctrl-C stops the cluster.")
 }

@@ -20,7 +20,7 @@ const PEER_PORTS_ABOVE: u16 = 1_000;
 pub(crate) struct Plan {
     regions: Vec<RegionPlan>,
     /// Holds the nodes' folders where they are not to be kept.
-    _temporary: Option<TempDir>,
+    temporary: Option<TempDir>,
     wan_round_trip_ms: u32,
 }
 
@@ -66,7 +66,7 @@ impl Plan {
         let named = (0..args.regions).zip(REGIONS);
         Ok(Plan {
             regions: named.map(region).collect(),
-            _temporary: temporary,
+            temporary,
             wan_round_trip_ms: args.wan_round_trip_ms,
         })
     }
@@ -89,6 +89,25 @@ impl Plan {
         self.regions[self.regions.len() - 1].nodes[0].port
     }
 
+    /// Whether everything goes with the cluster.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
+    }
+
+    /// Lets the logs stay when the cluster goes; where they are.
+    pub(super) fn keep_logs(&mut self) -> String {
+        if let Some(temporary) = &mut self.temporary {
+            temporary.disable_cleanup(true);
+            for node in self.regions.iter().flat_map(|region| &region.nodes) {
+                // What can't be removed stays as well.
+                let _ = std::fs::remove_dir_all(node.data());
+            }
+        }
+        let first = self.regions[0].nodes[0].log();
+        let folder = first.ancestors().nth(2).unwrap_or(&first);
+        folder.join("*/log").display().to_string()
+    }
+
     /// Writes the configuration of a node.
     ///
     /// # Errors
@@ -107,7 +126,7 @@ impl Plan {
             name, region, port, ..
         } = node;
         let peer_port = node.peer_port();
-        let data_dir = toml::Value::from(node.folder.join("data").display().to_string());
+        let data_dir = toml::Value::from(node.data().display().to_string());
         let join: Vec<String> = self
             .nodes()
             .filter(|other| other.name != *name)
@@ -148,6 +167,11 @@ impl NodePlan {
     /// Its configuration file.
     pub(crate) fn config(&self) -> PathBuf {
         self.folder.join("node.toml")
+    }
+
+    /// Where it keeps what it is told.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     /// Where it writes what happens.

@@ -1,10 +1,10 @@
 //! One node as a process of its own.
 
 use std::fs::File;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use super::plan::NodePlan;
@@ -28,11 +28,18 @@ impl Process {
     }
 
     /// Founds the cluster with this node, whose folder is empty.
-    pub(super) async fn init(&self) -> Result<(), Failure> {
+    pub(super) async fn init(&mut self) -> Result<(), Failure> {
         let mut command = self.command("init")?;
-        let ended = spawn_blocking(move || command.status()).await;
-        let status = ended.expect("waiting does not panic");
-        let status = status.map_err(Failure::Runtime)?;
+        let child = self
+            .child
+            .insert(command.spawn().map_err(Failure::Runtime)?);
+        let status = loop {
+            match child.try_wait().map_err(Failure::Runtime)? {
+                Some(status) => break status,
+                None => sleep(LOOK_AGAIN_AFTER).await,
+            }
+        };
+        self.child = None;
         match status.success() {
             true => Ok(()),
             false => Err(self.failed("could not found a cluster", status)),
@@ -99,11 +106,16 @@ impl Process {
 
     /// Lets the node drain, and waits for its end.
     pub(super) async fn stop(&mut self) {
+        self.stop_within(STOP_MAX).await;
+    }
+
+    /// The same, for so long at most.
+    pub(super) async fn stop_within(&mut self, patience: Duration) {
         let Some(child) = &mut self.child else {
             return;
         };
         drop(child.stdin.take());
-        let give_up = Instant::now() + STOP_MAX;
+        let give_up = Instant::now() + patience;
         while matches!(child.try_wait(), Ok(None)) && Instant::now() < give_up {
             sleep(LOOK_AGAIN_AFTER).await;
         }
@@ -121,8 +133,11 @@ impl Process {
             .arg(verb)
             .arg("--config")
             .arg(self.plan.config())
+            .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log);
+            .stderr(log)
+            // What a terminal sends goes to the one that started it, which knows what to do.
+            .process_group(0);
         Ok(command)
     }
 

@@ -17,7 +17,7 @@ use tonic::{Code, Request, Status};
 use super::cluster::{Cluster, Which};
 use super::plan::Plan;
 use crate::cli::Failure;
-use crate::cli::output::print_line;
+use crate::cli::output::say_line;
 use crate::cli::session::{is_passing, requests};
 
 const TOPIC: &str = "projects/demo/topics/orders";
@@ -54,10 +54,10 @@ pub(super) async fn tell(cluster: &mut Cluster) -> Result<(), Failure> {
     let mut story = Story::begin(cluster.plan()).await?;
     let lost = story.regions[0].0;
     story.publish(MESSAGES[0]).await?;
-    print_line(&format!("{lost} is lost: all its nodes are killed."));
+    say_line(&format!("{lost} is lost: all its nodes are killed."))?;
     cluster.kill(&Which::Region(lost.to_owned()))?;
     story.publish(MESSAGES[1]).await?;
-    print_line(&format!("{lost} returns."));
+    say_line(&format!("{lost} returns."))?;
     cluster.start_missing()?;
     cluster.wait_until_ready().await?;
     story.publish(MESSAGES[2]).await?;
@@ -77,10 +77,10 @@ impl Story {
             .collect();
         let (first, last) = (&regions[0], &regions[regions.len() - 1]);
         create(first.1.connect_lazy()).await?;
-        print_line(&format!(
+        say_line(&format!(
             "{KEY} is published through {}, and consumed in {}.",
             first.0, last.0
-        ));
+        ))?;
         let (sender, received) = mpsc::unbounded_channel();
         tokio::spawn(consume(last.1.connect_lazy(), sender));
         Ok(Story {
@@ -103,9 +103,9 @@ impl Story {
                 .await
                 .map_err(|_| late("publish"))?];
             let took = start.elapsed().as_millis();
-            print_line(&format!(
+            say_line(&format!(
                 "  {region:6} took    {KEY} #{number} in {took} ms"
-            ));
+            ))?;
             self.next += 1;
             while let Ok(number) = self.received.try_recv() {
                 self.arrived(number)?;
@@ -136,10 +136,10 @@ impl Story {
         }
         if number < self.expected {
             self.again += 1;
-            print_line(&format!("  {region:6} got     {KEY} #{number} again"));
+            say_line(&format!("  {region:6} got     {KEY} #{number} again"))?;
         } else {
             self.expected += 1;
-            print_line(&format!("  {region:6} got     {KEY} #{number}"));
+            say_line(&format!("  {region:6} got     {KEY} #{number}"))?;
         }
         Ok(())
     }
@@ -150,13 +150,12 @@ impl Story {
             let number = arrives.ok().flatten().ok_or_else(|| late("delivery"))?;
             self.arrived(number)?;
         }
-        print_line(&format!(
+        say_line(&format!(
             "{} published and answered, {} received: all of them, in order; {} came again.",
             self.next - 1,
             self.expected - 1,
             self.again
-        ));
-        Ok(())
+        ))
     }
 }
 

@@ -1,11 +1,9 @@
 //! What happens to the cluster in the middle of a drill, and to which part of it.
 
-use std::process::Command;
-
-use tokio::task::spawn_blocking;
-
 use super::Common;
-use super::leader::Operators;
+use super::hooks::Hooks;
+use super::operators::Operators;
+use super::tell;
 use crate::cli::access::Access;
 use crate::cli::{Failure, Target};
 use crate::demo::cluster::{Cluster, Which};
@@ -31,7 +29,7 @@ pub(super) enum Whom {
     Node(Option<String>),
     /// The node that leads most of the load's keys when the time has come; who that is, the cluster
     /// says to operators.
-    Leader(Box<Access>),
+    Leader,
 }
 
 /// Where the drill plays.
@@ -41,6 +39,9 @@ pub(super) struct Stage {
     target: Option<Which>,
     place: Place,
     endpoints: Vec<String>,
+    access: Access,
+    /// Whether it has happened, or may have, and is not over.
+    happens: bool,
 }
 
 enum Place {
@@ -49,21 +50,22 @@ enum Place {
     /// A cluster that was started for the drill.
     Demo(Box<Cluster>),
     /// A cluster that somebody else runs, and the commands that cause and end the event.
-    Hooks(String, Option<String>),
+    Hooks(Hooks),
 }
 
 impl Event {
-    fn name(&self) -> &'static str {
+    /// What a hook and a verdict call it.
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Event::Loss(Whom::Region(_)) => "region-loss",
             Event::Loss(Whom::Node(_)) => "node-loss",
-            Event::Loss(Whom::Leader(_)) => "leader-loss",
+            Event::Loss(Whom::Leader) => "leader-loss",
             Event::Drain(Whom::Region(_)) => "region-drain",
             Event::Drain(Whom::Node(_)) => "node-drain",
-            Event::Drain(Whom::Leader(_)) => "leader-drain",
+            Event::Drain(Whom::Leader) => "leader-drain",
             Event::Pause(Whom::Region(_)) => "region-pause",
             Event::Pause(Whom::Node(_)) => "node-pause",
-            Event::Pause(Whom::Leader(_)) => "leader-pause",
+            Event::Pause(Whom::Leader) => "leader-pause",
             Event::RollingRestart => "rolling-restart",
         }
     }
@@ -75,14 +77,6 @@ impl Event {
             Event::RollingRestart => None,
         }
     }
-
-    /// The way to who knows whom it happens to, if that is found out when the time has come.
-    fn asks(&self) -> Option<&Access> {
-        match self.whom() {
-            Some(Whom::Leader(access)) => Some(access),
-            _ => None,
-        }
-    }
 }
 
 impl Whom {
@@ -90,7 +84,7 @@ impl Whom {
         match self.clone() {
             Whom::Region(name) => name.map(Which::Region),
             Whom::Node(name) => name.map(Which::Node),
-            Whom::Leader(_) => None,
+            Whom::Leader => None,
         }
     }
 
@@ -99,56 +93,49 @@ impl Whom {
         let known: Vec<&str> = match self {
             Whom::Region(_) => plan.regions().iter().map(|region| region.name).collect(),
             Whom::Node(_) => plan.nodes().map(|node| &node.name[..]).collect(),
-            Whom::Leader(_) => return Ok(None),
+            Whom::Leader => return Ok(None),
         };
         let first = known[0].to_owned();
         let chosen = self.named().unwrap_or(match self {
             Whom::Region(_) => Which::Region(first),
-            Whom::Node(_) | Whom::Leader(_) => Which::Node(first),
+            Whom::Node(_) | Whom::Leader => Which::Node(first),
         });
-        match known.contains(&name(&chosen)) {
+        match known.contains(&chosen.name()) {
             true => Ok(Some(chosen)),
             false => Err(Failure::Usage(format!(
                 "the demonstration cluster has no \"{}\": it has {}",
-                name(&chosen),
+                chosen.name(),
                 known.join(", ")
             ))),
         }
     }
 }
 
-fn name(which: &Which) -> &str {
-    match which {
-        Which::Region(name) | Which::Node(name) => name,
-        Which::All => "all nodes",
-    }
-}
-
 impl Stage {
-    /// Finds or builds the cluster.
+    /// Finds the cluster, or plans it.
     ///
     /// # Errors
-    /// [`Failure`] when the event can't be caused there, or the demonstration does not start.
+    /// [`Failure`] when the event can't be caused there.
     pub(super) async fn prepare(
         event: Event,
         common: &Common,
         target: &Target,
+        access: &Access,
     ) -> Result<Self, Failure> {
-        let live = common.live && !common.dry_run;
         if common.demo {
-            return Stage::of_demo(event, common, live).await;
+            return Stage::of_demo(event, common, access);
         }
         let chosen = match event.whom() {
             None => Some(Which::All),
-            Some(Whom::Leader(_)) => None,
+            Some(Whom::Leader) => None,
             Some(whom) => Some(whom.named().ok_or_else(|| {
                 Failure::Usage(
                     "say which: --region or --node, or --demo for a cluster to try".into(),
                 )
             })?),
         };
-        let place = match (&common.hook, live) {
-            (Some(hook), true) => Place::Hooks(hook.clone(), common.undo_hook.clone()),
+        let place = match (&common.hook, common.is_live()) {
+            (Some(hook), _) => Place::Hooks(Hooks::new(hook.clone(), common.undo_hook.clone())),
             (None, true) => {
                 return Err(Failure::Usage(
                     "this cluster is not the drill's own: say with --hook which command causes \
@@ -156,21 +143,31 @@ impl Stage {
                         .into(),
                 ));
             }
-            (_, false) => Place::Nowhere,
+            (None, false) => Place::Nowhere,
         };
         let endpoints = match common.endpoints.is_empty() {
             true => vec![target.endpoint.clone()],
             false => common.endpoints.clone(),
         };
+        if let Some(chosen) = &chosen {
+            let operators = Operators {
+                access,
+                target,
+                endpoints: &endpoints,
+            };
+            operators.know(chosen).await?;
+        }
         Ok(Stage {
             event,
             target: chosen,
             place,
             endpoints,
+            access: access.clone(),
+            happens: false,
         })
     }
 
-    async fn of_demo(event: Event, common: &Common, live: bool) -> Result<Self, Failure> {
+    fn of_demo(event: Event, common: &Common, access: &Access) -> Result<Self, Failure> {
         let plan = Plan::new(&common.plan)?;
         let target = match event.whom() {
             None => Some(Which::All),
@@ -185,16 +182,25 @@ impl Stage {
             })
             .map(|node| format!("127.0.0.1:{}", node.port))
             .collect();
-        let place = match live {
-            true => Place::Demo(Box::new(Cluster::start(plan).await?)),
-            false => Place::Nowhere,
-        };
         Ok(Stage {
             event,
             target,
-            place,
+            place: Place::Demo(Box::new(Cluster::new(plan))),
             endpoints,
+            access: access.clone(),
+            happens: false,
         })
+    }
+
+    /// Starts the cluster, if it is the drill's own.
+    ///
+    /// # Errors
+    /// [`Failure`] when it does not start.
+    pub(super) async fn open(&mut self) -> Result<(), Failure> {
+        match &mut self.place {
+            Place::Demo(cluster) => cluster.start().await,
+            Place::Nowhere | Place::Hooks(_) => Ok(()),
+        }
     }
 
     /// The endpoints that clients may use.
@@ -212,11 +218,28 @@ impl Stage {
 
     /// What happens, in a few words.
     pub(super) fn describe(&self) -> String {
-        let target = match &self.target {
-            Some(target) => name(target),
+        format!("{} of {}", self.event.name(), self.whom())
+    }
+
+    /// What happens, in a word.
+    pub(super) fn event(&self) -> &'static str {
+        self.event.name()
+    }
+
+    /// To whom it happens.
+    pub(super) fn whom(&self) -> &str {
+        match &self.target {
+            Some(target) => target.name(),
             None => "the node that leads most of the load's keys",
-        };
-        format!("{} of {target}", self.event.name())
+        }
+    }
+
+    /// Whether the cluster, with all that was done to it, goes with the drill.
+    pub(super) fn goes(&self) -> bool {
+        match &self.place {
+            Place::Demo(cluster) => cluster.plan().is_temporary(),
+            Place::Nowhere | Place::Hooks(_) => false,
+        }
     }
 
     /// Finds out to whom it will happen, where that follows from the load.
@@ -224,14 +247,13 @@ impl Stage {
     /// # Errors
     /// [`Failure`] when the cluster does not say who leads the keys of the topic.
     pub(super) async fn aim(&mut self, target: &Target, topic: &str) -> Result<(), Failure> {
-        let Some(access) = self.event.asks() else {
+        if !matches!(self.event.whom(), Some(Whom::Leader)) {
             return Ok(());
-        };
-        let is_demo = matches!(self.place, Place::Demo(_));
+        }
         let operators = Operators {
-            access,
+            access: &self.access,
             target,
-            beside: is_demo.then_some(&self.endpoints[0]),
+            endpoints: &self.endpoints,
         };
         self.target = Some(Which::Node(operators.leader_of(topic).await?));
         Ok(())
@@ -245,6 +267,7 @@ impl Stage {
         let Some(target) = &self.target else {
             return Ok(());
         };
+        self.happens = true;
         match &mut self.place {
             Place::Nowhere => Ok(()),
             Place::Demo(cluster) => match self.event {
@@ -256,16 +279,16 @@ impl Stage {
                 }
                 Event::RollingRestart => cluster.restart_each().await,
             },
-            Place::Hooks(hook, _) => call(hook, &self.event, target).await,
+            Place::Hooks(hooks) => hooks.cause(self.event.name(), target.name()).await,
         }
     }
 
-    /// Ends the event, and waits until everything is back.
+    /// Ends the event if it has been caused, and waits until everything is back.
     ///
     /// # Errors
     /// [`Failure`] when it can't be ended.
     pub(super) async fn undo(&mut self) -> Result<(), Failure> {
-        let Some(target) = &self.target else {
+        let (Some(target), true) = (&self.target, self.happens) else {
             return Ok(());
         };
         match &mut self.place {
@@ -274,36 +297,44 @@ impl Stage {
                     Event::Pause(_) => cluster.resume(target)?,
                     _ => cluster.start_missing()?,
                 }
-                cluster.wait_until_ready().await
+                cluster.wait_until_ready().await?;
             }
-            Place::Hooks(_, Some(undo)) => call(undo, &self.event, target).await,
-            Place::Nowhere | Place::Hooks(_, None) => Ok(()),
+            Place::Hooks(hooks) => hooks.undo(self.event.name(), target.name()).await?,
+            Place::Nowhere => {}
         }
+        self.happens = false;
+        tell(match &self.place {
+            Place::Hooks(hooks) if hooks.undoing().is_none() => {
+                "there is no --undo-hook: what --hook did is not undone by the drill"
+            }
+            _ => "everything is back",
+        });
+        Ok(())
     }
 
-    /// Stops what was started for the drill.
-    pub(super) async fn close(self) {
-        if let Place::Demo(cluster) = self.place {
-            cluster.stop().await;
-        }
+    /// What a person has to do where the event has been caused, and could not be ended.
+    pub(super) fn left(&self) -> Option<String> {
+        let what = self.describe();
+        self.happens.then(|| match &self.place {
+            Place::Hooks(hooks) => format!(
+                "the {what} is not over: end it by hand, with ORDERLY_DRILL_EVENT={} \
+                 ORDERLY_DRILL_TARGET={} as --undo-hook would: {}",
+                self.event.name(),
+                self.whom(),
+                hooks.undoing().unwrap_or("there is none"),
+            ),
+            Place::Demo(_) | Place::Nowhere => format!("the {what} is not over"),
+        })
     }
-}
 
-/// Runs an operator's command.
-async fn call(hook: &str, event: &Event, target: &Which) -> Result<(), Failure> {
-    let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg(hook)
-        .env("ORDERLY_DRILL_EVENT", event.name())
-        .env("ORDERLY_DRILL_TARGET", name(target));
-    let ended = spawn_blocking(move || command.status()).await;
-    let status = ended.expect("waiting does not panic");
-    let status = status.map_err(Failure::Runtime)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Failure::Check(format!(
-            "the hook \"{hook}\" failed: {status}"
-        ))),
+    /// Stops what was started for the drill, and passes on how the drill has ended.
+    ///
+    /// # Errors
+    /// The failure that was given.
+    pub(super) async fn close<T>(self, ended: Result<T, Failure>) -> Result<T, Failure> {
+        match self.place {
+            Place::Demo(cluster) => cluster.end(ended).await,
+            Place::Nowhere | Place::Hooks(_) => ended,
+        }
     }
 }

@@ -4,20 +4,11 @@ use std::collections::BTreeMap;
 
 use proto::admin::{ListKeysRequest, ListShardsRequest};
 
-use crate::cli::access::{Access, beside};
-use crate::cli::{Failure, Target};
+use super::operators::Operators;
+use crate::cli::Failure;
 
 /// Keys of one call.
 const PAGE_KEYS: u32 = 1_000;
-
-/// How operators reach the cluster.
-pub(super) struct Operators<'a> {
-    pub(super) access: &'a Access,
-    pub(super) target: &'a Target,
-    /// The endpoint of a node with its listener for operators where it is by default; none where
-    /// the operator says where it is.
-    pub(super) beside: Option<&'a str>,
-}
 
 impl Operators<'_> {
     /// The name of the node that leads the shards of most keys of a topic.
@@ -25,11 +16,7 @@ impl Operators<'_> {
     /// # Errors
     /// [`Failure`] when the cluster does not say.
     pub(super) async fn leader_of(&self, topic: &str) -> Result<String, Failure> {
-        let endpoint = match self.beside {
-            Some(endpoint) => beside(endpoint)?,
-            None => self.access.endpoint(self.target)?,
-        };
-        let mut client = self.access.client_at(endpoint, self.target).await?;
+        let mut client = self.client().await?;
         let mut request = ListKeysRequest {
             topic: topic.to_owned(),
             page_size: PAGE_KEYS,

@@ -1,6 +1,10 @@
 //! Drills: an audit workload through the real API, an event in the middle, and a verdict.
 //!
+//! - [`round`]: one round of it, and how it is cleared up.
+//! - [`plan`]: what would be done.
 //! - [`event`]: what happens to the cluster.
+//! - [`hooks`]: the commands that cause it where others run the cluster.
+//! - [`operators`]: whom there is to lose.
 //! - [`leader`]: which node leads the load's keys.
 //! - [`endpoints`]: how a client finds a node that is ready, as users' clients do.
 //! - [`workload`]: publishers and consumers of the audit.
@@ -12,27 +16,27 @@
 mod acks;
 mod endpoints;
 mod event;
+mod hooks;
 mod leader;
 mod ledger;
 mod message;
+mod operators;
+mod plan;
+mod round;
 mod rounds;
 mod verdict;
 mod workload;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 
 use crate::cli::access::Access;
-use crate::cli::output::{print_line, print_one};
+use crate::cli::interrupt::Interrupts;
+use crate::cli::output::{note, print_line, print_one};
 use crate::cli::{Failure, Format, Target};
-use endpoints::Endpoints;
 use event::{Event, Stage, Whom};
-use ledger::Ledger;
+use plan::Plan;
+use round::perform;
 use rounds::Rounds;
-use verdict::Verdict;
-use workload::Workload;
 
 /// What is drilled.
 #[derive(Debug, Subcommand)]
@@ -79,8 +83,6 @@ pub(crate) struct NodeLoss {
 #[derive(Debug, Args)]
 pub(crate) struct OfLeader {
     #[command(flatten)]
-    access: Access,
-    #[command(flatten)]
     common: Common,
 }
 
@@ -106,6 +108,12 @@ pub(crate) struct RollingRestart {
 
 /// What all drills can be told.
 #[derive(Clone, Debug, Args)]
+// Of a cluster that is there already nothing of this can be said.
+#[command(mut_arg("regions", of_demo))]
+#[command(mut_arg("nodes", of_demo))]
+#[command(mut_arg("wan_round_trip_ms", of_demo))]
+#[command(mut_arg("port", of_demo))]
+#[command(mut_arg("data_dir", of_demo))]
 pub(crate) struct Common {
     /// Starts a demonstration cluster for the drill, and stops it afterwards.
     #[arg(long)]
@@ -118,14 +126,19 @@ pub(crate) struct Common {
     dry_run: bool,
     /// Nodes that clients may use, as host:port, in the order in which they are tried. By default
     /// the one of --endpoint.
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT,...")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "HOST:PORT,...",
+        conflicts_with = "demo"
+    )]
     endpoints: Vec<String>,
     /// The command that causes the event; it finds ORDERLY_DRILL_EVENT and ORDERLY_DRILL_TARGET in
-    /// its environment. Not for a demonstration cluster.
-    #[arg(long, value_name = "COMMAND")]
+    /// its environment. What it prints goes to the error output.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "demo")]
     hook: Option<String>,
-    /// The command that ends the event.
-    #[arg(long, value_name = "COMMAND")]
+    /// The command that ends the event. It is run whatever else fails, and at Ctrl-C.
+    #[arg(long, value_name = "COMMAND", requires = "hook")]
     undo_hook: Option<String>,
     /// Seconds of load before the event.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
@@ -146,22 +159,51 @@ pub(crate) struct Common {
     plan: crate::demo::PlanArgs,
 }
 
+/// An option of a cluster that the drill starts. What is required is not where it would conflict,
+/// so that the conflicts have to be said too.
+fn of_demo(option: Arg) -> Arg {
+    option
+        .requires("demo")
+        .conflicts_with_all(["hook", "endpoints"])
+}
+
+impl Common {
+    /// Whether anything is done at all.
+    fn is_live(&self) -> bool {
+        self.live && !self.dry_run
+    }
+}
+
 impl Drill {
-    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
+    pub(crate) async fn run(
+        self,
+        target: &Target,
+        access: &Access,
+        output: Format,
+    ) -> Result<(), Failure> {
         let (event, common) = self.event();
-        let stage = Stage::prepare(event, &common, target).await?;
-        if common.dry_run || !common.live {
-            print_line(&plan(&stage, &common));
+        heeds(&event, &common, target, access)?;
+        let mut interrupts = Interrupts::listen()?;
+        let mut stage = Stage::prepare(event, &common, target, access).await?;
+        if !common.is_live() {
+            let plan = Plan::of(&stage, &common);
+            match output {
+                Format::Table => print_line(&plan.text()),
+                Format::Json => print_one(output, &plan),
+            }
             return Ok(());
         }
-        let rounds = repeat(stage, &common, target).await?;
+        let mut rounds = Rounds::of(common.repeat as usize);
+        let ended = repeat(&mut stage, &common, target, &mut interrupts, &mut rounds).await;
+        let ended = stage.close(ended).await;
         match rounds.only() {
             Some(only) => print_one(output, only),
-            None => print_one(output, &rounds),
+            None if rounds.any() => print_one(output, &rounds),
+            None => {}
         }
-        match rounds.pass() {
-            true => Ok(()),
-            false => Err(Failure::Check("the drill has failed".into())),
+        match ended {
+            Ok(()) if !rounds.pass() => Err(Failure::Check("the drill has failed".into())),
+            ended => ended,
         }
     }
 
@@ -171,12 +213,8 @@ impl Drill {
                 (Event::Loss(Whom::Region(region)), common)
             }
             Drill::NodeLoss(NodeLoss { node, common }) => (Event::Loss(Whom::Node(node)), common),
-            Drill::LeaderLoss(OfLeader { access, common }) => {
-                (Event::Loss(Whom::Leader(Box::new(access))), common)
-            }
-            Drill::LeaderPause(OfLeader { access, common }) => {
-                (Event::Pause(Whom::Leader(Box::new(access))), common)
-            }
+            Drill::LeaderLoss(OfLeader { common }) => (Event::Loss(Whom::Leader), common),
+            Drill::LeaderPause(OfLeader { common }) => (Event::Pause(Whom::Leader), common),
             Drill::Drain(Drain {
                 node,
                 region: None,
@@ -190,82 +228,86 @@ impl Drill {
     }
 }
 
-/// What would be done.
-fn plan(stage: &Stage, common: &Common) -> String {
-    let Common {
-        keys,
-        rate,
-        before,
-        after,
-        ..
-    } = common;
-    let place = match common.demo {
-        true => "start a demonstration cluster\n",
-        false => "",
+/// Refuses what this drill would not heed.
+fn heeds(event: &Event, common: &Common, target: &Target, access: &Access) -> Result<(), Failure> {
+    let by = match (common.demo, event) {
+        (true, _) => "with --demo",
+        (false, Event::RollingRestart) => "by a rolling restart",
+        (false, _) => return Ok(()),
     };
-    format!(
-        "{place}create a topic and two ordered subscriptions, one of them exactly-once\n\
-         publish to {keys} keys, up to {rate} messages a second each, and consume, through {}\n\
-         after {before} s: {}\n\
-         {after} s later: undo it, and wait until everything is delivered\n\
-         say what was lost, out of order or repeated, and how long the service was away\n\
-         Nothing was done: add --live to do it.",
-        stage.endpoints().join(", "),
-        stage.describe(),
-    )
+    let ignored = match (access.is_told(), target.is_told() && common.demo) {
+        (true, _) => "--admin-endpoint, --ca, --certificate and --key are",
+        (false, true) => "--endpoint is",
+        (false, false) => return Ok(()),
+    };
+    Err(Failure::Usage(format!("{ignored} not used {by}")))
 }
 
 /// All rounds, one after the other. One that can't be done ends them: nobody knows how the cluster
 /// is then.
 ///
 /// # Errors
-/// [`Failure`] when not even the first could be done.
-async fn repeat(mut stage: Stage, common: &Common, target: &Target) -> Result<Rounds, Failure> {
-    let mut rounds = Rounds::of(common.repeat as usize);
+/// [`Failure`] when one could not be done.
+async fn repeat(
+    stage: &mut Stage,
+    common: &Common,
+    target: &Target,
+    interrupts: &mut Interrupts,
+    rounds: &mut Rounds,
+) -> Result<(), Failure> {
+    tokio::select! {
+        opened = stage.open() => opened?,
+        () = interrupts.next() => return Err(Failure::Interrupted),
+    }
     for round in 1..=common.repeat {
-        let verdict = match perform(&mut stage, common, target).await {
-            Ok(verdict) => verdict,
-            Err(failure) if round == 1 => return Err(failure),
-            Err(failure) => {
+        let verdict = perform(stage, common, target, interrupts).await;
+        let verdict = verdict.inspect_err(|failure| {
+            if common.repeat > 1 {
                 tell(&format!("round {round} could not be done: {failure}"));
-                rounds.break_off(failure.to_string());
-                break;
             }
-        };
+            rounds.break_off(failure.to_string());
+        })?;
         if common.repeat > 1 {
             let summary = verdict.summary();
             tell(&format!("round {round} of {}: {summary}", common.repeat));
         }
         rounds.add(verdict);
     }
-    stage.close().await;
-    Ok(rounds)
-}
-
-/// The drill itself: load, event, load, the end of the event, and everything delivered.
-async fn perform(stage: &mut Stage, common: &Common, target: &Target) -> Result<Verdict, Failure> {
-    let ledger = Arc::new(Ledger::new(Instant::now()));
-    let endpoints = Endpoints::new(stage.endpoints().to_vec());
-    let workload = Workload::create(target, endpoints, common, Arc::clone(&ledger)).await?;
-    let running = workload.start();
-    tell("load is running");
-    tokio::time::sleep(Duration::from_secs(common.before)).await;
-    stage.aim(target, workload.topic()).await?;
-    ledger.event();
-    let what = stage.describe();
-    stage.cause().await?;
-    tell(&format!("{what}: done"));
-    tokio::time::sleep(Duration::from_secs(common.after)).await;
-    stage.undo().await?;
-    tell("everything is back");
-    running.stop_publishing().await;
-    running.drain().await;
-    ledger.over();
-    workload.delete().await;
-    Ok(ledger.verdict(&what, stage.is_planned()))
+    Ok(())
 }
 
 /// Says how far the drill is; results go elsewhere.
 fn tell(what: &str) {
-    eprintln!("drill: {what}");
+    note(&format!("drill: {what}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::cli::Cli;
+
+    #[test]
+    fn what_a_drill_would_not_heed_is_refused() {
+        let parses = |typed: &str| {
+            let typed = format!("orderly drill {typed}");
+            Cli::try_parse_from(typed.split(' ')).is_ok()
+        };
+        assert!(parses("node-loss --node a --hook true --undo-hook true"));
+        assert!(parses("node-loss --demo --regions 3 --nodes 1 --port 9000"));
+        for odd in [
+            "node-loss --node a --undo-hook true",
+            "node-loss --node a --hook true --demo",
+            "node-loss --demo --endpoints localhost:8085",
+            "region-loss --region a --regions 3",
+            "region-loss --region a --hook true --regions 3",
+            "leader-loss --hook true --nodes 3",
+            "rolling-restart --hook true --port 9000",
+            "drain --node a --hook true --wan-round-trip-ms 3",
+            "drain --node a --hook true --data-dir here",
+            "drain --node a --region b --hook true",
+        ] {
+            assert!(!parses(odd), "{odd}");
+        }
+    }
 }

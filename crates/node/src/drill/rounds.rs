@@ -45,6 +45,11 @@ impl Rounds {
         self.broken_off = Some(why);
     }
 
+    /// Whether any round was done.
+    pub(super) fn any(&self) -> bool {
+        !self.done.is_empty()
+    }
+
     /// The verdict of the only round that was wanted.
     pub(super) fn only(&self) -> Option<&Verdict> {
         match &self.done[..] {

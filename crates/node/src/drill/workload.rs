@@ -2,6 +2,7 @@
 //! a time, the same again after an answer that says nothing, and another node when theirs is gone.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto::pubsub::publisher_client::PublisherClient;
@@ -30,6 +31,8 @@ const CALL_MAX: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_millis(20);
 /// How long a topic or a subscription may take to be created.
 const CREATE_MAX: Duration = Duration::from_secs(30);
+/// How long it may take to be deleted.
+const DELETE_MAX: Duration = Duration::from_secs(10);
 /// How long the last publishes may take in the end.
 const FINISH_MAX: Duration = Duration::from_secs(10);
 /// How long the delivery of what is left may stand still in the end: longer than the leases of
@@ -57,6 +60,8 @@ pub(super) struct Workload {
     shared: Arc<Shared>,
     subscriptions: Vec<(Audited, String)>,
     keys: u32,
+    /// Whether the topic, or a subscription, may be there.
+    exists: AtomicBool,
 }
 
 /// An audit at work.
@@ -69,11 +74,11 @@ pub(super) struct Running {
 }
 
 impl Workload {
-    /// Creates the topic and the subscriptions, under names that no other run has.
+    /// An audit whose topic and subscriptions have names that no other run has.
     ///
     /// # Errors
-    /// [`Failure`] when they can't be created.
-    pub(super) async fn create(
+    /// [`Failure`] when they would not be names.
+    pub(super) fn new(
         target: &Target,
         endpoints: Endpoints,
         common: &Common,
@@ -89,33 +94,6 @@ impl Workload {
                 target.subscription(&format!("{run}-once"))?,
             ),
         ];
-        let named = Topic {
-            name: topic.clone(),
-            ..Topic::default()
-        };
-        created(&endpoints, async |channel| {
-            let mut publisher = PublisherClient::new(channel);
-            publisher.create_topic(named.clone()).await.map(drop)
-        })
-        .await?;
-        for (audited, name) in &subscriptions {
-            let subscription = Subscription {
-                name: name.clone(),
-                topic: topic.clone(),
-                enable_message_ordering: true,
-                enable_exactly_once_delivery: *audited == Audited::ExactlyOnce,
-                ack_deadline_seconds: ACK_DEADLINE_SECONDS,
-                ..Subscription::default()
-            };
-            created(&endpoints, async |channel| {
-                let mut subscriber = SubscriberClient::new(channel);
-                subscriber
-                    .create_subscription(subscription.clone())
-                    .await
-                    .map(drop)
-            })
-            .await?;
-        }
         Ok(Workload {
             shared: Arc::new(Shared {
                 endpoints,
@@ -125,7 +103,56 @@ impl Workload {
             }),
             subscriptions,
             keys: common.keys,
+            exists: AtomicBool::new(false),
         })
+    }
+
+    /// Creates the topic and the subscriptions.
+    ///
+    /// # Errors
+    /// [`Failure`] when they can't be created.
+    pub(super) async fn create(&self) -> Result<(), Failure> {
+        let Shared {
+            endpoints, topic, ..
+        } = &*self.shared;
+        let named = Topic {
+            name: topic.clone(),
+            ..Topic::default()
+        };
+        done(
+            endpoints,
+            CREATE_MAX,
+            Code::AlreadyExists,
+            async |channel| {
+                // From the first call on nobody knows.
+                self.exists.store(true, Ordering::Relaxed);
+                let mut publisher = PublisherClient::new(channel);
+                publisher.create_topic(named.clone()).await.map(drop)
+            },
+        )
+        .await?;
+        for (audited, name) in &self.subscriptions {
+            let subscription = Subscription {
+                name: name.clone(),
+                topic: topic.clone(),
+                enable_message_ordering: true,
+                enable_exactly_once_delivery: *audited == Audited::ExactlyOnce,
+                ack_deadline_seconds: ACK_DEADLINE_SECONDS,
+                ..Subscription::default()
+            };
+            done(
+                endpoints,
+                CREATE_MAX,
+                Code::AlreadyExists,
+                async |channel| {
+                    let mut subscriber = SubscriberClient::new(channel);
+                    let created = subscriber.create_subscription(subscription.clone()).await;
+                    created.map(drop)
+                },
+            )
+            .await?;
+        }
+        Ok(())
     }
 
     /// The topic's full name.
@@ -168,37 +195,72 @@ impl Workload {
         }
     }
 
-    /// Deletes the topic and the subscriptions. A failure leaves them.
-    pub(super) async fn delete(&self) {
-        let channel = self.shared.endpoints.connect(0).await.channel;
-        let mut subscriber = SubscriberClient::new(channel.clone());
-        for (_, subscription) in &self.subscriptions {
-            let subscription = subscription.clone();
-            let request = DeleteSubscriptionRequest { subscription };
-            let _ = subscriber.delete_subscription(request).await;
+    /// Deletes the topic and the subscriptions, if they were created.
+    ///
+    /// # Errors
+    /// [`Failure`] when they can't be deleted in time.
+    pub(super) async fn delete(&self) -> Result<(), Failure> {
+        if !self.exists.load(Ordering::Relaxed) {
+            return Ok(());
         }
-        let topic = self.shared.topic.clone();
-        let mut publisher = PublisherClient::new(channel);
-        let _ = publisher.delete_topic(DeleteTopicRequest { topic }).await;
+        let Shared {
+            endpoints, topic, ..
+        } = &*self.shared;
+        for (_, subscription) in &self.subscriptions {
+            done(endpoints, DELETE_MAX, Code::NotFound, async |channel| {
+                let subscription = subscription.clone();
+                let request = DeleteSubscriptionRequest { subscription };
+                let mut subscriber = SubscriberClient::new(channel);
+                subscriber.delete_subscription(request).await.map(drop)
+            })
+            .await?;
+        }
+        done(endpoints, DELETE_MAX, Code::NotFound, async |channel| {
+            let topic = topic.clone();
+            let mut publisher = PublisherClient::new(channel);
+            let deleted = publisher.delete_topic(DeleteTopicRequest { topic }).await;
+            deleted.map(drop)
+        })
+        .await?;
+        self.exists.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What a person has to do where they could not be deleted.
+    pub(super) fn left(&self) -> Option<String> {
+        let subscriptions = self.subscriptions.iter();
+        let subscriptions: Vec<&str> = subscriptions.map(|(_, name)| &**name).collect();
+        self.exists.load(Ordering::Relaxed).then(|| {
+            format!(
+                "these may be left: delete them with \"orderly subscriptions delete {}\" and \
+                 \"orderly topics delete {}\"",
+                subscriptions.join(" "),
+                self.shared.topic
+            )
+        })
     }
 }
 
-/// Creates something, and again where the answer says nothing.
-async fn created(
+/// Does something to the cluster, and again where the answer says nothing. `already` is the answer
+/// where an attempt that said nothing has done it.
+async fn done(
     endpoints: &Endpoints,
-    create: impl AsyncFn(Channel) -> Result<(), Status>,
+    patience: Duration,
+    already: Code,
+    call: impl AsyncFn(Channel) -> Result<(), Status>,
 ) -> Result<(), Failure> {
-    let give_up = Instant::now() + CREATE_MAX;
+    let give_up = Instant::now() + patience;
     loop {
         let connected = timeout_at(give_up, endpoints.connect(0)).await;
         let connection = connected.map_err(|_| Failure::Unreachable {
             endpoint: endpoints.names(),
-            why: format!("none said at /readyz within {CREATE_MAX:?} that it is ready"),
+            why: format!("none said at /readyz within {patience:?} that it is ready"),
         })?;
-        match create(connection.channel).await {
+        // A node that hangs answers nothing.
+        let answered = timeout(DELETE_MAX, call(connection.channel)).await;
+        match answered.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer"))) {
             Ok(()) => return Ok(()),
-            // The attempt before said nothing, and did it.
-            Err(status) if status.code() == Code::AlreadyExists => return Ok(()),
+            Err(status) if status.code() == already => return Ok(()),
             Err(status) if is_passing(status.code()) && Instant::now() < give_up => {
                 sleep(RETRY).await;
             }
@@ -344,5 +406,26 @@ impl Consumer {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn endpoints_of_which_none_is_ready_are_said() {
+        // Nobody listens on the first port, and the second is none.
+        let endpoints = Endpoints::new(vec!["127.0.0.1:1".into(), "nowhere".into()]);
+        let patience = Duration::from_millis(300);
+        let call = async |_| unreachable!("nobody is called");
+        let done = done(&endpoints, patience, Code::AlreadyExists, call);
+        let ended = timeout(CREATE_MAX, done).await;
+        let failure = ended.expect("it does not wait for ever").unwrap_err();
+        let text = failure.to_string();
+        for word in ["127.0.0.1:1, nowhere", "/readyz", "300ms"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert!(matches!(failure, Failure::Unreachable { .. }));
     }
 }

@@ -17,6 +17,7 @@ mod allowed_regions;
 mod catalogue_everywhere;
 mod changed_policy;
 mod cut_region;
+mod demo;
 mod departing_node;
 mod drained_frontends;
 mod drained_node;

@@ -7,6 +7,7 @@ mod command;
 mod command_line;
 mod configuration;
 mod crash;
+mod drills;
 mod folder;
 mod metrics;
 #[path = "../node/mod.rs"]

@@ -21,8 +21,6 @@ const SILENT_MS_MIN: u64 = 5_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct Nodes {
-    #[command(flatten)]
-    access: Access,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -75,8 +73,13 @@ enum Verb {
 }
 
 impl Nodes {
-    pub(crate) async fn run(self, target: &Target, output: Format) -> Result<(), Failure> {
-        let mut client = self.access.client(target).await?;
+    pub(crate) async fn run(
+        self,
+        target: &Target,
+        access: &Access,
+        output: Format,
+    ) -> Result<(), Failure> {
+        let mut client = access.client(target).await?;
         match self.verb {
             Verb::List { all } => {
                 let listed = client.list_nodes(ListNodesRequest {}).await?.into_inner();

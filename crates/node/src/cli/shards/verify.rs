@@ -17,6 +17,12 @@ use crate::cli::{Failure, Target};
 /// Between two rounds over the nodes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// What helps where nodes are out of reach.
+const CLOSED: &str = "each node has to be asked itself, and by default it listens for operators on \
+                      its own machine only: give all nodes an \"admin_listen\" that this machine \
+                      reaches and a section [tls], and say --ca, --certificate and --key; where the \
+                      port is not 2,000 above the one for clients, name all with --admin-endpoints";
+
 #[derive(Debug, Args)]
 pub(super) struct Verify {
     /// The listeners for operators of all nodes, as host:port. By default 2,000 ports above those
@@ -39,6 +45,7 @@ impl Verify {
         let mut groups = Groups::default();
         let give_up = Instant::now() + Duration::from_secs(self.patience);
         let mut progress = Progress::default();
+        let mut told = BTreeSet::new();
         loop {
             // Replicas may be on their way to other nodes.
             let nodes = client.list_nodes(ListNodesRequest {}).await?;
@@ -58,9 +65,15 @@ impl Verify {
                 }
             }
             let unknown = groups.unknown();
+            for (endpoint, failure) in failed.iter().filter(|_| !unknown.is_empty()) {
+                if told.insert((*endpoint).to_owned()) {
+                    note(&format!("{endpoint}: {}", brief(failure)));
+                }
+            }
             if unknown.is_empty() || Instant::now() >= give_up {
-                for (endpoint, failure) in failed.iter().filter(|_| !unknown.is_empty()) {
-                    note(&format!("{endpoint}: {failure}"));
+                let is_closed = |failure| matches!(failure, &Failure::NoOperators { .. });
+                if !unknown.is_empty() && failed.values().any(is_closed) {
+                    note(CLOSED);
                 }
                 return Ok(groups.compared());
             }
@@ -83,6 +96,14 @@ impl Verify {
         // A node that says no address with a port stays silent.
         let known = nodes.filter_map(|node| beside(&node.client_address).ok());
         Ok(known.chain([access.endpoint(target)?]).collect())
+    }
+}
+
+/// Why a node was not heard, in a few words.
+fn brief(failure: &Failure) -> String {
+    match failure {
+        Failure::NoOperators { why, .. } => format!("nobody listens for operators here ({why})"),
+        other => other.to_string(),
     }
 }
 
