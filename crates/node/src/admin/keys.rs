@@ -18,6 +18,7 @@ use model::{GroupId, Incarnation, KeyHash, RegionName, RegistryNumber, ShardNumb
 use proto::admin;
 use replica::{ControlClient, RegistryClient, Unavailable};
 
+use super::known;
 use super::refusal::Refusal;
 
 pub(super) use moves::{KeyMoves, move_all, pin};
@@ -36,10 +37,7 @@ pub(super) async fn locate(
     let catalogue = Catalogue::read(control).await?;
     let topic = catalogue.topic(control, &request.topic)?;
     let cluster = read::cluster(control.view())?.ok_or(Refusal::Unavailable(UNKNOWN_CLUSTER))?;
-    let key = StrandKey {
-        topic,
-        strand: cluster.secret.key_hash(topic, &request.ordering_key),
-    };
+    let key = place::key(&cluster, topic, &request.ordering_key)?;
     let registries = Registries::new(cluster.registries);
     let pins = registry.look(registries.of(key.strand), key, 1).await?;
     let Some((_, pin)) = pins.into_iter().find(|(found, _)| *found == key) else {
@@ -151,26 +149,34 @@ impl Catalogue {
 }
 
 /// Which keys are asked for.
-struct Wanted<'r> {
+struct Wanted {
     topic: Option<Incarnation>,
-    shard: &'r str,
-    region: &'r str,
+    shard: Option<GroupId>,
+    region: Option<RegionName>,
 }
 
-impl<'r> Wanted<'r> {
+impl Wanted {
     fn of(
         catalogue: &Catalogue,
         control: &ControlClient,
-        request: &'r admin::ListKeysRequest,
+        request: &admin::ListKeysRequest,
     ) -> Result<Self, Refusal> {
         let topic = match request.topic.as_str() {
             "" => None,
             name => Some(catalogue.topic(control, name)?),
         };
+        let shard = match request.shard.as_str() {
+            "" => None,
+            name => Some(known::shard(control.view(), name)?.group),
+        };
+        let region = match request.region.as_str() {
+            "" => None,
+            name => Some(known::region(control.view(), name)?.name),
+        };
         Ok(Wanted {
             topic,
-            shard: &request.shard,
-            region: &request.region,
+            shard,
+            region,
         })
     }
 
@@ -189,11 +195,13 @@ impl<'r> Wanted<'r> {
     }
 
     fn has(&self, catalogue: &Catalogue, key: &StrandKey, pin: &Pin) -> bool {
-        let shard = || GroupId::Shard(pin.shard).to_string();
-        let home = || catalogue.homes.get(&pin.shard).map(RegionName::as_str);
+        let home = || catalogue.homes.get(&pin.shard);
+        let region = self.region.as_ref();
         self.topic.is_none_or(|topic| key.topic == topic)
-            && (self.shard.is_empty() || shard() == self.shard)
-            && (self.region.is_empty() || home() == Some(self.region))
+            && self
+                .shard
+                .is_none_or(|shard| shard == GroupId::Shard(pin.shard))
+            && region.is_none_or(|region| home() == Some(region))
     }
 }
 

@@ -6,11 +6,13 @@
 //! - `nodes`: what the nodes do; how they come to rest, leave, and are replaced.
 //! - `keys`: where ordering keys are, and where they shall be.
 //! - `regions`, `shards`: what is where, and what is lost with it; a region gets more shards.
+//! - `known`: shards and regions by the names that operators type.
 //! - `digests`: what the replicas on this node have come to.
 //! - `refusal`: why an operator is refused, as a gRPC status.
 
 mod digests;
 mod keys;
+mod known;
 mod nodes;
 mod refusal;
 mod regions;

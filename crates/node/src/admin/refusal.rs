@@ -18,11 +18,21 @@ pub(super) enum Refusal {
     #[error("topic \"{0}\" not found")]
     NoSuchTopic(String),
     /// There is no such shard.
-    #[error("shard \"{0}\" not found: \"orderly shards list\" has those that there are")]
-    NoSuchShard(String),
+    #[error("shard \"{asked}\" not found: the shards are {known}")]
+    NoSuchShard {
+        /// The name that was given.
+        asked: String,
+        /// The names of those that there are.
+        known: String,
+    },
     /// There is no such region.
-    #[error("region \"{0}\" not found: \"orderly regions list\" has those that there are")]
-    NoSuchRegion(String),
+    #[error("region \"{asked}\" not found: the regions are {known}")]
+    NoSuchRegion {
+        /// The name that was given.
+        asked: String,
+        /// The names of those that there are.
+        known: String,
+    },
     /// The key can't be pinned: it is. The text says where, and what to do.
     #[error("{0}")]
     Pinned(String),
@@ -88,8 +98,8 @@ impl From<Refusal> for Status {
         match refusal {
             Refusal::Invalid(_) => Status::invalid_argument(text),
             Refusal::NoSuchTopic(_)
-            | Refusal::NoSuchShard(_)
-            | Refusal::NoSuchRegion(_)
+            | Refusal::NoSuchShard { .. }
+            | Refusal::NoSuchRegion { .. }
             | Refusal::NoSuchNode { .. } => Status::not_found(text),
             Refusal::Pinned(_) => Status::already_exists(text),
             Refusal::Ambiguous { .. }

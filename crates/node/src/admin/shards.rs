@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use engine::control::read::{self, ShardDescription, Survives};
 use engine::control::{AddShards, Command, Node, NodeRejected, Rejected, Reply};
 use model::limits::SHARDS_PER_REGION_MAX;
-use model::{GroupId, NodeId, RegionName, SurvivalGoal};
+use model::{GroupId, NodeId, SurvivalGoal};
 use proto::admin::{self, Survival};
 use replica::ControlClient;
 use replica::control::LedGroup;
 
+use super::known;
 use super::refusal::Refusal;
 
 /// All shards by number.
@@ -45,8 +46,7 @@ pub(super) async fn add(
         .ok()
         .filter(|count| (1..=SHARDS_PER_REGION_MAX).contains(count))
         .ok_or_else(|| Refusal::Invalid(format!("add 1 to {SHARDS_PER_REGION_MAX} shards")))?;
-    let invalid = |why: model::InvalidPlaceName| Refusal::Invalid(why.to_string());
-    let region = RegionName::parse(&request.region).map_err(invalid)?;
+    let region = known::region(control.read().await?, &request.region)?.name;
     let command = Command::AddShards(AddShards {
         region: region.clone(),
         goal,

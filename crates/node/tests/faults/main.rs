@@ -28,6 +28,7 @@ mod lost_disk;
 mod lost_zone;
 mod many_topics;
 mod moved_keys;
+mod names;
 mod new_addresses;
 mod paused_nodes;
 mod power_cut;

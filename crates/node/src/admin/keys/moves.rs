@@ -220,8 +220,9 @@ impl Mover {
                         moved_after = Some(began.elapsed());
                     }
                     Step::Again(trouble) => {
-                        // The answer may be lost, and the key on its way.
-                        is_tried |= matches!(trouble, Trouble::Owner | Trouble::Undone);
+                        // It was elsewhere, and may be on its way now: an answer may be lost, and
+                        // a pin of which nothing is stored only goes when a move asks for it.
+                        is_tried |= trouble != Trouble::Registry;
                         waits_for = trouble;
                         sleep(pause).await;
                         pause = (pause * 2).min(PAUSE_MAX);

@@ -4,11 +4,12 @@ use engine::control::{Cluster, Topic, read};
 use engine::route::{Places, Routes, Wanted};
 use engine::table::strand::StrandKey;
 use model::limits::ORDERING_KEY_BYTES_MAX;
-use model::{GroupId, KeyHash, RegionName, ShardNumber, TopicName};
+use model::{Incarnation, KeyHash, TopicName};
 use proto::admin::KeyPlace;
 use replica::ControlClient;
 
 use super::{Catalogue, UNKNOWN_CLUSTER};
+use crate::admin::known;
 use crate::admin::refusal::Refusal;
 
 /// A topic, and where its keys are to be.
@@ -41,19 +42,7 @@ impl Destination {
 
     /// A key by its name.
     pub(super) fn key(&self, name: &str) -> Result<StrandKey, Refusal> {
-        let topic = self.topic.incarnation;
-        match name.len() {
-            0 => Err(Refusal::Invalid(
-                "a message without an ordering key has no place: a key is not empty".into(),
-            )),
-            1..=ORDERING_KEY_BYTES_MAX => Ok(StrandKey {
-                topic,
-                strand: self.cluster.secret.key_hash(topic, name),
-            }),
-            bytes => Err(Refusal::Invalid(format!(
-                "an ordering key has {ORDERING_KEY_BYTES_MAX} bytes at most, not {bytes}"
-            ))),
-        }
+        key(&self.cluster, self.topic.incarnation, name)
     }
 
     /// A key by its hash.
@@ -71,6 +60,22 @@ impl Destination {
     }
 }
 
+/// A key of a topic by its name.
+pub(super) fn key(cluster: &Cluster, topic: Incarnation, name: &str) -> Result<StrandKey, Refusal> {
+    match name.len() {
+        0 => Err(Refusal::Invalid(
+            "a message without an ordering key has no place: a key is not empty".into(),
+        )),
+        1..=ORDERING_KEY_BYTES_MAX => Ok(StrandKey {
+            topic,
+            strand: cluster.secret.key_hash(topic, name),
+        }),
+        bytes => Err(Refusal::Invalid(format!(
+            "an ordering key has {ORDERING_KEY_BYTES_MAX} bytes at most, not {bytes}"
+        ))),
+    }
+}
+
 fn places(
     control: &ControlClient,
     topic: &Topic,
@@ -81,22 +86,12 @@ fn places(
     let (shard, region) = place.map_or(("", ""), |place| (&place.shard, &place.region));
     let places = match (shard, region) {
         (shard, "") if !shard.is_empty() => {
-            let number = shard.strip_prefix("shard-").unwrap_or(shard).parse();
-            let group = number.map(|number| GroupId::Shard(ShardNumber(number)));
-            let placement = match group {
-                Ok(group) => read::placement(view, group)?,
-                Err(_) => None,
-            };
-            let placement = placement.ok_or_else(|| Refusal::NoSuchShard(shard.to_owned()))?;
+            let placement = known::shard(view, shard)?;
             Places::of(&routes, topic, Wanted::Shard(&placement))
         }
         ("", region) if !region.is_empty() => {
-            let not_found = || Refusal::NoSuchRegion(region.to_owned());
-            let name = RegionName::parse(region).map_err(|_| not_found())?;
-            if read::region(view, &name)?.is_none() {
-                return Err(not_found());
-            }
-            Places::of(&routes, topic, Wanted::Region(&name))
+            let region = known::region(view, region)?;
+            Places::of(&routes, topic, Wanted::Region(&region.name))
         }
         _ => {
             return Err(Refusal::Invalid(
