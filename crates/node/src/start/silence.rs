@@ -32,7 +32,7 @@ fn say(silent: &BTreeMap<NodeName, String>, others: usize) {
     let why = silent.iter().map(|(name, why)| format!("{name} at {why}"));
     let nodes = why.collect::<Vec<_>>().join("; ");
     match silent.len() {
-        0 => info!("all other nodes can be reached again"),
+        0 => info!("no other node is out of reach any more, as far as is known"),
         all if all == others => warn!(nodes, "none of the other nodes can be reached"),
         some => warn!(nodes, "{some} of {others} other nodes can't be reached"),
     }

@@ -158,4 +158,6 @@ fn who_is_not_talked_to_says_why() {
     second.says(&["Server started"]);
     drop(first);
     second.says(&["WARN", "none of the other nodes can be reached", "node-0"]);
+    let _first = nodes.serve(0);
+    second.says(&["no other node is out of reach"]);
 }

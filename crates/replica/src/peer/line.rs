@@ -31,6 +31,9 @@ const DIAL_MAX: Duration = Duration::from_secs(2);
 const REST_MIN: Duration = Duration::from_millis(20);
 const REST_MAX: Duration = Duration::from_millis(200);
 
+/// So long after a failed dial it is known that the node was not there.
+const FAILURE_KNOWN: Duration = Duration::from_secs(10);
+
 /// The way to one node. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Line(Arc<Inner>);
@@ -60,8 +63,8 @@ struct Rest {
     until: Option<Instant>,
     /// How long the next rest will be.
     next: Duration,
-    /// Why the last dial has failed, if it has.
-    failure: Option<String>,
+    /// When and why the last dial has failed, if it has.
+    failure: Option<(Instant, String)>,
 }
 
 impl Line {
@@ -82,9 +85,13 @@ impl Line {
         self.0.dials.load(Ordering::Relaxed)
     }
 
-    /// Why the last dial has failed; `None` if it has not.
+    /// Why the last dial has failed; `None` if it has not, or was long ago: who is not asked for
+    /// may be there.
     pub(super) fn failure(&self) -> Option<String> {
-        self.rest().failure.clone()
+        let rest = self.rest();
+        let recent = rest.failure.as_ref();
+        let recent = recent.filter(|(at, _)| at.elapsed() < FAILURE_KNOWN);
+        recent.map(|(_, why)| why.clone())
     }
 
     async fn dial(self) -> io::Result<TokioIo<Wire>> {
@@ -109,7 +116,7 @@ impl Line {
             Err(failed) => {
                 rest.until = Some(Instant::now() + rest.next);
                 rest.next = REST_MAX.min(rest.next * 2);
-                rest.failure = Some(failed.to_string());
+                rest.failure = Some((Instant::now(), failed.to_string()));
                 Err(failed)
             }
         }

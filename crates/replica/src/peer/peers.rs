@@ -153,7 +153,7 @@ impl Peers {
         self.book().get(&node).map_or(0, |peer| peer.line.dials())
     }
 
-    /// The nodes that could not be reached when they were last dialled, and why.
+    /// The nodes that could not be reached when they were last dialled, a moment ago, and why.
     #[must_use]
     pub fn silent(&self) -> BTreeMap<NodeName, String> {
         let book = self.book();
