@@ -109,11 +109,7 @@ pub(crate) struct RollingRestart {
 /// What all drills can be told.
 #[derive(Clone, Debug, Args)]
 // Of a cluster that is there already nothing of this can be said.
-#[command(mut_arg("regions", of_demo))]
-#[command(mut_arg("nodes", of_demo))]
-#[command(mut_arg("wan_round_trip_ms", of_demo))]
-#[command(mut_arg("port", of_demo))]
-#[command(mut_arg("data_dir", of_demo))]
+#[command(mut_args(of_demo))]
 pub(crate) struct Common {
     /// Starts a demonstration cluster for the drill, and stops it afterwards.
     #[arg(long)]
@@ -159,12 +155,18 @@ pub(crate) struct Common {
     plan: crate::demo::PlanArgs,
 }
 
-/// An option of a cluster that the drill starts. What is required is not where it would conflict,
-/// so that the conflicts have to be said too.
+/// Options of a cluster that the drill starts.
+const OF_DEMO: [&str; 5] = ["regions", "nodes", "wan_round_trip_ms", "port", "data_dir"];
+
+/// Such an option goes with --demo only. What is required is not where it would conflict with what
+/// is there, so that those conflicts have to be said too.
 fn of_demo(option: Arg) -> Arg {
-    option
-        .requires("demo")
-        .conflicts_with_all(["hook", "endpoints"])
+    match OF_DEMO.contains(&option.get_id().as_str()) {
+        true => option
+            .requires("demo")
+            .conflicts_with_all(["hook", "endpoints"]),
+        false => option,
+    }
 }
 
 impl Common {
