@@ -1,6 +1,11 @@
 """Resources: create with defaults, update by mask, delete."""
 
+import os
+
+import grpc
 from google.api_core import exceptions
+from google.cloud import pubsub_v1
+from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 
 from stage import PATIENCE, Inbox, assert_equal, refusal
 
@@ -22,6 +27,22 @@ def create(stage):
     assert_equal(type(again), exceptions.AlreadyExists, "second creation of the topic")
     again = refusal(stage.subscription, topic)
     assert_equal(type(again), exceptions.AlreadyExists, "second creation of the subscription")
+    listed = topic_through_a_list(topic)
+    assert_equal(listed.name, topic, "topic through a list of addresses")
+
+
+def topic_through_a_list(topic):
+    """Reads a topic through a gRPC target that lists addresses.
+
+    Such a client sends the list as its :authority unless it is told another. The list is no host,
+    and HTTP/2 ends the call before the node sees it.
+    """
+    port = os.environ["PUBSUB_EMULATOR_HOST"].rsplit(":", 1)[1]
+    options = [("grpc.default_authority", "localhost")]
+    target = f"ipv4:127.0.0.1:{port},127.0.0.1:{port}"
+    with grpc.insecure_channel(target, options=options) as channel:
+        client = pubsub_v1.PublisherClient(transport=PublisherGrpcTransport(channel=channel))
+        return client.get_topic(topic=topic, timeout=PATIENCE)
 
 
 def update(stage):
