@@ -111,6 +111,12 @@ impl Routes {
         self.regions.iter()
     }
 
+    /// Whether a shard is known.
+    #[must_use]
+    pub fn has(&self, shard: ShardNumber) -> bool {
+        self.places.contains_key(&shard)
+    }
+
     /// The shards of one class that are at home in a region, by number.
     #[must_use]
     pub fn shards(&self, home: &RegionName, class: SurvivalGoal) -> &[ShardNumber] {

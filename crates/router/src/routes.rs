@@ -47,7 +47,12 @@ impl Router {
     /// # Errors
     /// [`Fault`] when the catalogue can't be read.
     pub(crate) fn fits(&self, topic: &Topic, shard: ShardNumber) -> Result<bool, Fault> {
-        Ok(route::fits(&*self.routes()?, topic, shard))
+        let mut routes = self.routes()?;
+        if !routes.has(shard) {
+            // It is new, and the key was brought there.
+            routes = self.read_routes(&mut self.known_routes())?;
+        }
+        Ok(route::fits(&routes, topic, shard))
     }
 
     /// A region's shard did not answer a call that began then. When that lasts, others take what no
@@ -98,19 +103,21 @@ impl Router {
     }
 
     fn routes(&self) -> Result<Arc<Routes>, Fault> {
-        let mut read = self
-            .inner
-            .routes
-            .read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match &*read {
+        let mut known = self.known_routes();
+        match &*known {
             Some((at, routes)) if at.elapsed() < READ_AGAIN_AFTER => Ok(routes.clone()),
-            _ => {
-                let routes = Arc::new(Routes::read(self.control().view())?);
-                *read = Some((Instant::now(), routes.clone()));
-                Ok(routes)
-            }
+            _ => self.read_routes(&mut known),
         }
+    }
+
+    fn read_routes(&self, known: &mut Option<(Instant, Arc<Routes>)>) -> Result<Arc<Routes>, Fault> {
+        let routes = Arc::new(Routes::read(self.control().view())?);
+        *known = Some((Instant::now(), routes.clone()));
+        Ok(routes)
+    }
+
+    fn known_routes(&self) -> MutexGuard<'_, Option<(Instant, Arc<Routes>)>> {
+        let known = self.inner.routes.read.lock();
+        known.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -227,3 +227,18 @@ fn keys_of_a_region_are_spread_over_its_shards_as_new_ones_are() {
         Err(Misplaced::NoShard { .. })
     ));
 }
+
+#[test]
+fn a_key_stays_where_its_topic_may_be_stored() {
+    let routes = routes(&ALL);
+    let fitting = |topic: &Topic| -> Vec<u16> {
+        let shards = (1..=10).filter(|number| fits(&routes, topic, ShardNumber(*number)));
+        shards.collect()
+    };
+    assert_eq!(fitting(&topic()), [1, 2, 4, 5, 7, 8]);
+    assert_eq!(fitting(&within(&["eu"], false)), [6]);
+    assert_eq!(fitting(&within(&ALL, false)), [1, 2, 4, 5, 7, 8]);
+    let mut local = topic();
+    local.labels = [(SURVIVAL_LABEL.to_owned(), "zone".to_owned())].into();
+    assert_eq!(fitting(&local), [3, 6, 9]);
+}
