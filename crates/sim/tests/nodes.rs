@@ -11,10 +11,10 @@ use sim::nodes::Kind;
 /// A seed, and how many nodes it has.
 type Seed = (u64, u16);
 
-/// Together they have every kind of fault. In 8 the later messages of a request were not found once
-/// their key had moved. In 100 nodes are brought to rest. In the last a session asked a node for ever
-/// whose replica was out of touch; it loses whole regions.
-const FIXED: [Seed; 6] = [(8, 3), (2, 3), (12, 3), (15, 3), (100, 3), (5, 9)];
+/// Together they have every kind of fault. In 8 and 5 the later messages of a request were not found
+/// once their key had moved. In the last a session asked a node for ever whose replica was out of
+/// touch; it loses whole regions.
+const FIXED: [Seed; 6] = [(8, 3), (2, 3), (12, 3), (15, 3), (5, 3), (5, 9)];
 /// One with moves, and nodes that come and go.
 const TWICE: Seed = (8, 3);
 

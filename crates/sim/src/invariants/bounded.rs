@@ -71,7 +71,6 @@ impl Checker for Bounded {
                 self.change(*delivery, |lease| lease.until = lease.until.min(until));
             }
             What::ExtendOk { call } => self.extended(*call),
-            What::Moving { key } | What::Moved { key } => self.moves(key),
             // What the server knew of its sessions is gone.
             What::Down => self.sessions.values_mut().for_each(Outstanding::clear),
             _ => {}
@@ -177,20 +176,6 @@ impl Bounded {
         let outstanding = self.sessions.remove(&session);
         for delivery in outstanding.iter().flat_map(|closed| closed.leases.keys()) {
             self.fail(*delivery);
-        }
-    }
-
-    /// Leases do not move along with a key, except where delivery is exactly-once: what was delivered
-    /// until now is not surely outstanding any more.
-    fn moves(&mut self, key: &Key) {
-        for outstanding in self.sessions.values_mut() {
-            for (delivery, lease) in &mut outstanding.leases {
-                let delivered = self.deliveries.get(*delivery);
-                let mode = self.deliveries.mode(delivered.subscription);
-                if delivered.key == *key && !mode.exactly_once {
-                    lease.surely = false;
-                }
-            }
         }
     }
 

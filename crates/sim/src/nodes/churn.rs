@@ -1,7 +1,5 @@
 //! Nodes that come and go while the simulation runs: they join, are sent away, and are replaced.
 
-use std::time::Duration;
-
 use model::NodeId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,8 +10,6 @@ use super::world::World;
 /// Which nodes belong to the cluster.
 pub(super) struct Churn {
     places: Vec<Place>,
-    /// Nodes that rest, or are about to; the end is told, and whether it did something.
-    resting: Vec<(usize, oneshot::Receiver<bool>)>,
     orders: mpsc::UnboundedSender<Ordered>,
 }
 
@@ -28,7 +24,7 @@ enum Place {
     /// Its disk is gone: it was this one.
     Lost(Option<NodeId>),
     /// It is about to leave; whether it has is told.
-    Leaving(oneshot::Receiver<bool>),
+    Leaving(oneshot::Receiver<()>),
 }
 
 /// A node that is about to join.
@@ -50,7 +46,6 @@ impl Churn {
         };
         Churn {
             places: (0..nodes).map(place).collect(),
-            resting: Vec::new(),
             orders,
         }
     }
@@ -68,17 +63,13 @@ impl Churn {
         matches!(self.places[node], Place::Away)
     }
 
-    fn rests(&self, node: usize) -> bool {
-        self.resting.iter().any(|(resting, _)| *resting == node)
-    }
-
-    /// Whether no node comes, goes or rests now.
+    /// Whether no node comes or goes now.
     pub(super) fn is_over(&self) -> bool {
         let mut places = self.places.iter();
-        self.resting.is_empty() && places.all(|place| matches!(place, Place::Here | Place::Away))
+        places.all(|place| matches!(place, Place::Here | Place::Away))
     }
 
-    fn order(&self, order: Order) -> oneshot::Receiver<bool> {
+    fn order(&self, order: Order) -> oneshot::Receiver<()> {
         let (done, told) = oneshot::channel();
         // The operator is a host that never ends.
         let _ = self.orders.send((order, done));
@@ -114,20 +105,10 @@ impl World<'_> {
     pub(super) fn send_away(&mut self, node: usize) {
         let near = self.nodes_near(node).into_iter();
         let stay = near.filter(|node| self.churn.will_be_here(*node)).count();
-        let may_leave = self.churn.is_here(node) && !self.churn.rests(node);
-        if may_leave && stay > self.plan.per_region() {
+        if self.churn.is_here(node) && stay > self.plan.per_region() {
             let name = self.members[node].name().to_owned();
             let told = self.churn.order(Order::SendAway(name));
             self.churn.places[node] = Place::Leaving(told);
-        }
-    }
-
-    /// A node rests for so long.
-    pub(super) fn rest(&mut self, node: usize, lasts: Duration) {
-        if self.churn.is_here(node) && !self.churn.rests(node) {
-            let name = self.members[node].name().to_owned();
-            let told = self.churn.order(Order::Rest(name, lasts));
-            self.churn.resting.push((node, told));
         }
     }
 
@@ -158,17 +139,6 @@ impl World<'_> {
 
     /// Sees who has come and who has gone.
     pub(super) fn watch_churn(&mut self) {
-        self.churn
-            .resting
-            .retain_mut(|(_, told)| match told.try_recv() {
-                Ok(did) => {
-                    if did {
-                        self.tally.is_felt(Kind::Drain);
-                    }
-                    false
-                }
-                Err(_) => true,
-            });
         for node in 0..self.members.len() {
             match &mut self.churn.places[node] {
                 Place::Coming(coming) => {

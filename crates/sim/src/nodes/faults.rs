@@ -42,13 +42,11 @@ pub enum Kind {
     Leave,
     /// The disk of a node is gone with everything on it, and another node comes in its place.
     LostDisk,
-    /// An operator brings a node to rest for a while: it leads nothing meanwhile.
-    Drain,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 18] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Kill,
         Kind::PowerLoss,
         Kind::RegionLoss,
@@ -66,7 +64,6 @@ impl Kind {
         Kind::Join,
         Kind::Leave,
         Kind::LostDisk,
-        Kind::Drain,
     ];
 
     /// Those that leave the cluster as it was.
@@ -143,26 +140,6 @@ pub(super) fn draw_changes(
         }
     };
     kinds.into_iter().map(change).collect()
-}
-
-/// Draws the nodes that an operator brings to rest.
-pub(super) fn draw_drains(chance: &mut Chance, nodes: usize, load: Duration) -> Vec<Fault> {
-    let count = match chance.percent(40) {
-        true => 1 + chance.below(3),
-        false => 0,
-    };
-    let drain = |_| {
-        let from = chance.between(Duration::ZERO, load);
-        Fault {
-            kind: Kind::Drain,
-            from,
-            until: from + chance.between(Duration::from_secs(1), Duration::from_secs(15)),
-            node: chance.below(nodes as u64) as usize,
-            other: 0,
-            seed: chance.below(u64::MAX),
-        }
-    };
-    (0..count).map(drain).collect()
 }
 
 /// How many faults of each kind began, and how many had an effect.

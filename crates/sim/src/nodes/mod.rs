@@ -1,7 +1,7 @@
 //! Whole nodes in one thread from one seed: the same start-up code as the binary, on virtual time,
 //! network and disk.
 //!
-//! - `plan`, `habits`: what a seed chooses before it begins, and how its clients behave.
+//! - `plan`: what a seed chooses before it begins.
 //! - `world`: nodes and clients, and the time in which they live.
 //! - `faults`, `trouble`: what goes wrong, and when; how it begins and ends.
 //! - `churn`: nodes that come and go.
@@ -23,7 +23,6 @@ mod churn;
 mod client;
 mod disk;
 mod faults;
-mod habits;
 mod member;
 mod moves;
 mod network;
@@ -83,7 +82,7 @@ fn go_through(world: &mut World<'_>) -> Reached {
     if !world.run_until(SETTLING_MAX, World::is_settled) {
         return Reached::Load;
     }
-    if !world.is_served_at_once() {
+    if world.has_faults() {
         world.run_until(RECOVERY_MAX, |_| false);
         world.note(What::Up);
     }

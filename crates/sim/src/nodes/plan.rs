@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::faults::{self, Fault, Kind};
-use super::habits::Habits;
 use crate::chance::Chance;
 
 /// The regions of simulated clusters.
@@ -11,8 +10,6 @@ const REGIONS: [&str; 3] = ["north", "south", "west"];
 
 /// Makes another stream of chance of a seed.
 const MORE: u64 = 0x6d6f_7265;
-/// And one more.
-const DRAINS: u64 = 0x6472_6169_6e73;
 
 /// How large a cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +39,6 @@ pub(super) struct Plan {
     pub(super) publish_every: Duration,
     /// Between two moves of a key, about; `None` where no key is moved.
     pub(super) move_every: Option<Duration>,
-    /// How clients behave.
-    pub(super) habits: Habits,
     /// What goes wrong.
     pub(super) faults: Vec<Fault>,
 }
@@ -80,8 +75,6 @@ impl Plan {
                 (begin, size.nodes_per_region),
                 load,
             ));
-            let mut drains = Chance::new(seed ^ DRAINS);
-            faults.extend(faults::draw_drains(&mut drains, begin, load));
         }
         if faults.iter().any(|fault| fault.kind == Kind::Join) {
             let number = size.nodes_per_region + 1;
@@ -93,7 +86,6 @@ impl Plan {
             begin,
             faults,
             move_every,
-            habits: Habits::new(seed),
             regions: REGIONS,
             between_regions: millis(40),
             within_region: millis(1),

@@ -72,11 +72,6 @@ impl World<'_> {
                 self.members[fault.node].jump(by);
                 self.is_up(fault.node)
             }
-            // Told when it is over.
-            Kind::Drain => {
-                self.rest(fault.node, fault.until - fault.from);
-                false
-            }
             // Told when the cluster has changed.
             Kind::Join => {
                 self.join(fault.node);
@@ -139,7 +134,7 @@ impl World<'_> {
                 });
             }
             Kind::LostDisk => self.replace(fault.node),
-            Kind::Restart | Kind::ClockJump | Kind::Leave | Kind::Drain => {}
+            Kind::Restart | Kind::ClockJump | Kind::Leave => {}
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use turmoil::{Builder, Sim};
 
 use super::churn::Churn;
-use super::client::{self, Consumer, Endpoints, Mover, Ordered, Phase, Publisher, Subscribed};
+use super::client::{self, Endpoints, Ordered, Phase, Subscribed};
 use super::faults::{Fault, Tally};
 use super::member::{ADMIN_PORT, CLIENT_PORT, Member, PEER_PORT};
 use super::plan::Plan;
@@ -93,9 +93,7 @@ impl World<'_> {
         for region in 0..world.plan.regions.len() {
             world.add_publisher(region);
         }
-        let consumers = subscriptions.iter().cycle();
-        let consumers = consumers.take(subscriptions.len() * world.plan.habits.consumers);
-        for (number, subscribed) in consumers.enumerate() {
+        for (number, subscribed) in subscriptions.iter().enumerate() {
             world.add_consumer(number, *subscribed);
         }
         world.add_administrator(subscriptions);
@@ -109,21 +107,15 @@ impl World<'_> {
         let keys: Vec<Key> = (0..=self.plan.keys)
             .map(|key| key_name(region, key))
             .collect();
-        let (every, batch_max) = (self.plan.publish_every, self.plan.habits.batch_max);
+        let every = self.plan.publish_every;
         let seed = self.plan.seed ^ (number as u64 + 1) << 48;
         let (recorder, phase) = (self.recorder.clone(), self.phase.clone());
         self.sim.host(format!("publisher-{region}"), move || {
-            let publisher = Publisher {
-                endpoints: Endpoints::new(&nodes),
-                recorder: recorder.clone(),
-                keys: keys.clone(),
-                batch_max,
-                every,
-                chance: Chance::new(seed),
-                phase: phase.subscribe(),
-            };
+            let (nodes, keys) = (nodes.clone(), keys.clone());
+            let (recorder, phase) = (recorder.clone(), phase.subscribe());
             async move {
-                publisher.publish().await;
+                let (endpoints, chance) = (Endpoints::new(&nodes), Chance::new(seed));
+                client::publish(endpoints, recorder, keys, every, chance, phase).await;
                 Ok(())
             }
         });
@@ -131,22 +123,13 @@ impl World<'_> {
 
     fn add_consumer(&mut self, number: usize, subscribed: Subscribed) {
         let nodes = self.nodes_from(number + 1);
-        let keys_move = self.plan.move_every.is_some();
-        let habits = self.plan.habits;
-        let habits = habits.of_consumer(subscribed.exactly_once, keys_move);
-        let seed = self.plan.seed ^ (number as u64 + 1) << 40;
         let (recorder, phase) = (self.recorder.clone(), self.phase.clone());
         self.sim.host(format!("consumer-{number}"), move || {
-            let consumer = Consumer {
-                endpoints: Endpoints::new(&nodes),
-                recorder: recorder.clone(),
-                subscribed,
-                habits,
-                chance: Chance::new(seed),
-                phase: phase.subscribe(),
-            };
+            let (nodes, recorder) = (nodes.clone(), recorder.clone());
+            let mut phase = phase.subscribe();
             async move {
-                consumer.consume().await;
+                phase.wait_for(|phase| *phase >= Phase::Load).await?;
+                client::consume(Endpoints::new(&nodes), recorder, subscribed).await;
                 Ok(())
             }
         });
@@ -167,7 +150,9 @@ impl World<'_> {
     }
 
     fn add_operator(&mut self, ordered: mpsc::UnboundedReceiver<Ordered>) {
-        let nodes = self.admin_nodes();
+        let members = self.members.iter();
+        let nodes = members.map(|member| format!("{}:{ADMIN_PORT}", member.name()));
+        let nodes: Vec<_> = nodes.collect();
         let recorder = self.recorder.clone();
         let ordered = Mutex::new(Some(ordered));
         self.sim.host("operator", move || {
@@ -195,36 +180,17 @@ impl World<'_> {
         });
         let keys: Vec<_> = keys.collect();
         let nodes = self.members[..self.plan.begin].to_vec();
-        let admin_nodes = self.admin_nodes();
-        let regions = self.plan.regions.to_vec();
-        let by_call = self.plan.habits.moves_by_call;
         let seed = self.plan.seed ^ 1 << 56;
         let (recorder, phase) = (self.recorder.clone(), self.phase.clone());
         self.sim.host("mover", move || {
-            let mover = Mover {
-                nodes: nodes.clone(),
-                endpoints: Endpoints::new(&admin_nodes),
-                recorder: recorder.clone(),
-                keys: keys.clone(),
-                regions: regions.clone(),
-                every,
-                by_call,
-                chance: Chance::new(seed),
-                phase: phase.subscribe(),
-            };
+            let (nodes, recorder) = (nodes.clone(), recorder.clone());
+            let (keys, phase) = (keys.clone(), phase.subscribe());
             async move {
-                mover.move_keys().await;
+                let chance = Chance::new(seed);
+                client::move_keys(nodes, recorder, keys, every, chance, phase).await;
                 Ok(())
             }
         });
-    }
-
-    /// The addresses for operators of all nodes.
-    fn admin_nodes(&self) -> Vec<String> {
-        let members = self.members.iter();
-        members
-            .map(|member| format!("{}:{ADMIN_PORT}", member.name()))
-            .collect()
     }
 
     /// The addresses for clients of all nodes that the cluster begins with, beginning with those of
@@ -325,23 +291,16 @@ impl World<'_> {
             self.changes.insert(begins, (true, fault.clone()));
             self.changes.insert(ends, (false, fault.clone()));
         }
-        if self.plan.habits.leave_messages() {
-            self.note(What::Down);
-        }
         let load = self.plan.load;
         self.run_until(load, |_| false);
         self.phase.send_replace(Phase::Drain);
-        if self.plan.habits.leave_for_more() {
-            self.note(What::Down);
-        }
         self.run_until(Duration::MAX, |world| world.changes.is_empty());
         self.say("all faults are over".to_owned());
     }
 
-    /// Whether nothing goes wrong at all, and no client leaves what it was sent.
-    pub(super) fn is_served_at_once(&self) -> bool {
-        let habits = &self.plan.habits;
-        self.plan.faults.is_empty() && !habits.leave_messages() && !habits.leave_for_more()
+    /// Whether anything goes wrong at all.
+    pub(super) fn has_faults(&self) -> bool {
+        !self.plan.faults.is_empty()
     }
 
     /// Whether no node comes or goes, and no key moves.

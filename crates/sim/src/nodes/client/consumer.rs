@@ -1,195 +1,114 @@
-//! Consumes, one session after another: streams and unary pulls.
+//! Keeps a stream open, and acknowledges what comes.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::{StreamExt, stream};
 use proto::pubsub::subscriber_client::SubscriberClient;
-use proto::pubsub::{PullRequest, ReceivedMessage, StreamingPullRequest};
-use tokio::sync::{oneshot, watch};
+use proto::pubsub::{AcknowledgeRequest, ReceivedMessage, StreamingPullRequest};
 use tokio::time::sleep;
+use tokio_stream::StreamExt;
 use tonic::Status;
 
-use super::answers::{Act, Answers, Credit, Held};
 use super::publisher::message_id;
-use super::{ACK_DEADLINE, AGAIN_AFTER, Endpoints, Phase, Subscribed, timed};
-use crate::chance::Chance;
-use crate::history::{Delivered, Session, Value, What};
-use crate::nodes::habits::{Habits, OUTSTANDING_USUAL};
+use super::{ACK_DEADLINE, AGAIN_AFTER, Endpoints, Subscribed, timed};
+use crate::history::{Call, Delivered, Session, Value, What};
 use crate::nodes::recorder::Recorder;
 
-/// Keeps sessions open, and does with what comes as its habits are.
-pub(in crate::nodes) struct Consumer {
-    pub(in crate::nodes) endpoints: Endpoints,
-    pub(in crate::nodes) recorder: Recorder,
-    pub(in crate::nodes) subscribed: Subscribed,
-    pub(in crate::nodes) habits: Habits,
-    pub(in crate::nodes) chance: Chance,
-    pub(in crate::nodes) phase: watch::Receiver<Phase>,
+/// Messages that a stream may have outstanding.
+const OUTSTANDING_MAX: u32 = 200;
+
+/// Consumes, one stream after another, for as long as the simulation goes on.
+pub(in crate::nodes) async fn consume(
+    endpoints: Endpoints,
+    recorder: Recorder,
+    subscribed: Subscribed,
+) {
+    let consumer = Consumer {
+        endpoints,
+        recorder,
+        subscribed,
+    };
+    loop {
+        let session = consumer.recorder.session();
+        let ended = consumer.stream(session).await;
+        consumer.recorder.event(What::Closed { session });
+        let why = ended.map_or_else(|status| status.to_string(), |()| "it ended".to_owned());
+        consumer
+            .recorder
+            .say(format!("{session:?} is closed: {why}"));
+        consumer.endpoints.next();
+        sleep(AGAIN_AFTER).await;
+    }
+}
+
+struct Consumer {
+    endpoints: Endpoints,
+    recorder: Recorder,
+    subscribed: Subscribed,
 }
 
 impl Consumer {
-    /// Consumes for as long as the simulation goes on, once the subscription is there.
-    pub(in crate::nodes) async fn consume(mut self) {
-        let begun = self.phase.wait_for(|phase| *phase >= Phase::Load).await;
-        begun.expect("the simulation holds the sender");
-        loop {
-            let session = self.recorder.session();
-            let is_pull = !self.is_draining() && self.chance.percent(self.habits.pull);
-            let ended = match is_pull {
-                true => self.pull(session).await,
-                false => self.stream(session).await,
-            };
-            self.recorder.event(What::Closed { session });
-            let why = ended
-                .as_ref()
-                .map_or_else(Status::to_string, |()| "it ended".to_owned());
-            self.recorder.say(format!("{session:?} is closed: {why}"));
-            if ended.is_err() {
-                self.endpoints.next();
-            }
-            if ended.is_err() || !is_pull {
-                sleep(AGAIN_AFTER).await;
-            }
-        }
-    }
-
-    /// Whether all that is left to do is to acknowledge everything.
-    fn is_draining(&self) -> bool {
-        *self.phase.borrow() >= Phase::Drain
-    }
-
-    fn outstanding_max(&self) -> u32 {
-        match self.is_draining() {
-            true => OUTSTANDING_USUAL.max(self.habits.outstanding_max),
-            false => self.habits.outstanding_max,
-        }
-    }
-
-    async fn pull(&mut self, session: Session) -> Result<(), Status> {
-        let messages_max = self.outstanding_max();
-        let request = PullRequest {
-            subscription: self.subscribed.name(),
-            max_messages: messages_max as i32,
-            ..PullRequest::default()
-        };
-        self.recorder.event(What::Opened {
-            session,
-            subscription: self.subscribed.number,
-            stream: false,
-            messages_max,
-        });
-        let mut client = SubscriberClient::new(self.endpoints.channel());
-        let response = client.pull(timed(request)).await?.into_inner();
-        let credit = Credit::none(self.recorder.clone(), session);
-        self.receive(&credit, session, decode(&response.received_messages));
-        Ok(())
-    }
-
-    async fn stream(&mut self, session: Session) -> Result<(), Status> {
-        let messages_max = self.outstanding_max();
+    async fn stream(&self, session: Session) -> Result<(), Status> {
         let first = StreamingPullRequest {
             subscription: self.subscribed.name(),
             stream_ack_deadline_seconds: ACK_DEADLINE.as_secs() as i32,
-            max_outstanding_messages: i64::from(messages_max),
+            max_outstanding_messages: i64::from(OUTSTANDING_MAX),
             ..StreamingPullRequest::default()
         };
-        // The request must end with the session: the node hears of its end only so.
-        let (open, opened) = oneshot::channel::<()>();
-        let rest = stream::once(opened).filter_map(async |_| None);
-        let requests = stream::once(async { first }).chain(rest);
+        let requests = tokio_stream::once(first).chain(tokio_stream::pending());
         self.recorder.event(What::Opened {
             session,
             subscription: self.subscribed.number,
             stream: true,
-            messages_max,
+            messages_max: OUTSTANDING_MAX,
         });
-        let closing = self.closing();
-        tokio::pin!(closing);
         let mut client = SubscriberClient::new(self.endpoints.channel());
-        let opened = tokio::select! {
-            biased;
-            opened = client.streaming_pull(requests) => opened?,
-            () = &mut closing => return Ok(()),
-        };
-        let mut responses = opened.into_inner();
-        let credit = Credit::new(self.recorder.clone(), session, messages_max);
-        let ended = loop {
-            let response = tokio::select! {
-                biased;
-                response = responses.message() => response,
-                () = &mut closing => break Ok(()),
-            };
-            match response {
-                Ok(Some(response)) => {
-                    self.receive(&credit, session, decode(&response.received_messages));
-                }
-                Ok(None) => break Ok(()),
-                Err(status) => break Err(status),
-            }
-        };
-        credit.close();
-        drop(open);
-        ended
-    }
-
-    /// Ends when the client closes a stream of its own will: after a while if it does so, and where
-    /// it takes little at once when everything is to be acknowledged.
-    fn closing(&mut self) -> impl Future<Output = ()> + use<> {
-        let is_draining = self.is_draining();
-        let after = self.habits.close_after.filter(|_| !is_draining);
-        let after = after.map(|after| self.chance.between(Duration::ZERO, 2 * after));
-        let takes_little = self.outstanding_max() < OUTSTANDING_USUAL;
-        let mut phase = self.phase.clone();
-        async move {
-            let drains = async {
-                if !takes_little {
-                    std::future::pending::<()>().await;
-                }
-                let drains = phase.wait_for(|phase| *phase >= Phase::Drain).await;
-                drains.expect("the simulation holds the sender");
-            };
-            let over = async {
-                match after {
-                    Some(after) => sleep(after).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = drains => {}
-                () = over => {}
+        let mut responses = client.streaming_pull(requests).await?.into_inner();
+        let credit = Credit::new(self.recorder.clone(), session);
+        while let Some(response) = responses.message().await? {
+            let received = proto::wire::decode_all(&response.received_messages);
+            let received = received.expect("a node sends messages");
+            if !received.is_empty() {
+                self.receive(&credit, received);
             }
         }
+        Ok(())
     }
 
-    /// Answers while it reads on: what was sent before an ack was answered is then read before its
-    /// answer.
-    fn receive(&mut self, credit: &Credit, session: Session, received: Vec<ReceivedMessage>) {
-        credit.take(received.len());
-        let answers = Answers {
-            endpoints: self.endpoints.clone(),
-            recorder: self.recorder.clone(),
-            subscribed: self.subscribed,
-            credit: credit.clone(),
-        };
-        let mut at_once = Vec::new();
+    /// Acknowledges while it reads on: what was sent before an ack was answered is then read before
+    /// its answer. Acks of which the answer is lost are not sent again: their messages may come
+    /// again.
+    fn receive(&self, credit: &Credit, received: Vec<ReceivedMessage>) {
+        let mut ack_ids = Vec::new();
+        let mut acks: Vec<(Call, Delivered)> = Vec::new();
         for received in received {
-            let delivered = self.delivered(session, &received);
+            let delivered = self.delivered(credit.session, &received);
+            let delivery = delivered.delivery;
             self.recorder.event(What::Delivered(delivered.clone()));
-            let ack_id = received.ack_id;
-            let held = Held { ack_id, delivered };
-            let act = match self.is_draining() {
-                true => Act::Ack,
-                false => Act::choose(&self.habits, &mut self.chance),
-            };
-            match act {
-                Act::Ack => at_once.push(held),
-                act => answers.clone().act(held, act),
+            let call = self.recorder.call();
+            self.recorder.event(What::AckInvoked { call, delivery });
+            ack_ids.push(received.ack_id);
+            acks.push((call, delivered));
+        }
+        credit.take(acks.len());
+        let request = AcknowledgeRequest {
+            subscription: self.subscribed.name(),
+            ack_ids,
+        };
+        let mut client = SubscriberClient::new(self.endpoints.channel());
+        let (recorder, credit) = (self.recorder.clone(), credit.clone());
+        tokio::spawn(async move {
+            let answer = client.acknowledge(timed(request)).await;
+            if answer.is_ok() {
+                credit.give_back(acks.len());
             }
-        }
-        if !at_once.is_empty() {
-            answers.ack(at_once);
-        }
+            for (call, delivered) in acks {
+                if answer.is_ok() {
+                    recorder.event(What::AckOk { call });
+                }
+                // Without an answer it may count, and then the message does not come again.
+                recorder.settled(&delivered);
+            }
+        });
     }
 
     fn delivered(&self, session: Session, received: &ReceivedMessage) -> Delivered {
@@ -209,6 +128,50 @@ impl Consumer {
     }
 }
 
-fn decode(received: &[bytes::Bytes]) -> Vec<ReceivedMessage> {
-    proto::wire::decode_all(received).expect("a node sends messages")
+/// How much a stream may have outstanding still, as far as its client knows: what was delivered is
+/// outstanding until its ack is answered. Clones are the same.
+#[derive(Clone)]
+struct Credit {
+    recorder: Recorder,
+    session: Session,
+    outstanding: Arc<Mutex<usize>>,
+}
+
+impl Credit {
+    /// Nothing is outstanding yet.
+    fn new(recorder: Recorder, session: Session) -> Self {
+        let credit = Credit {
+            recorder,
+            session,
+            outstanding: Arc::default(),
+        };
+        credit.tell(true);
+        credit
+    }
+
+    fn take(&self, messages: usize) {
+        self.change(|outstanding| outstanding + messages);
+    }
+
+    fn give_back(&self, messages: usize) {
+        self.change(|outstanding| outstanding - messages);
+    }
+
+    fn change(&self, change: impl FnOnce(usize) -> usize) {
+        let mut outstanding = self
+            .outstanding
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_free = |outstanding| outstanding < OUTSTANDING_MAX as usize;
+        let before = is_free(*outstanding);
+        *outstanding = change(*outstanding);
+        if is_free(*outstanding) != before {
+            self.tell(!before);
+        }
+    }
+
+    fn tell(&self, free: bool) {
+        let session = self.session;
+        self.recorder.event(What::Credit { session, free });
+    }
 }

@@ -4,24 +4,19 @@
 //! - [`endpoints`]: the nodes that it knows.
 //! - [`administrator`]: creates what the others use.
 //! - [`publisher`], [`consumer`]: what they do.
-//! - [`answers`]: what a consumer says about the messages that it has.
-//! - [`operator`]: brings nodes to rest, and has them leave.
-//! - [`mover`]: moves keys.
+//! - [`operator`]: moves keys, and has nodes leave.
 
 mod administrator;
-mod answers;
 mod consumer;
 mod endpoints;
-mod mover;
 mod operator;
 mod publisher;
 
 pub(super) use administrator::administrate;
-pub(super) use consumer::Consumer;
+pub(super) use consumer::consume;
 pub(super) use endpoints::Endpoints;
-pub(super) use mover::Mover;
-pub(super) use operator::{Order, Ordered, obey};
-pub(super) use publisher::Publisher;
+pub(super) use operator::{Order, Ordered, move_keys, obey};
+pub(super) use publisher::publish;
 
 use std::time::Duration;
 
