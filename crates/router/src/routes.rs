@@ -110,7 +110,10 @@ impl Router {
         }
     }
 
-    fn read_routes(&self, known: &mut Option<(Instant, Arc<Routes>)>) -> Result<Arc<Routes>, Fault> {
+    fn read_routes(
+        &self,
+        known: &mut Option<(Instant, Arc<Routes>)>,
+    ) -> Result<Arc<Routes>, Fault> {
         let routes = Arc::new(Routes::read(self.control().view())?);
         *known = Some((Instant::now(), routes.clone()));
         Ok(routes)
