@@ -156,7 +156,6 @@ fn node_code(why: &NodeRejected) -> Code {
         NodeRejected::TooMany | NodeRejected::TooManyShards(_) => Code::ResourceExhausted,
         NodeRejected::NotFounded
         | NodeRejected::Removed(_)
-        | NodeRejected::Replaced(_)
         | NodeRejected::Restarted(_)
         | NodeRejected::FormatLevel { .. } => Code::FailedPrecondition,
     }

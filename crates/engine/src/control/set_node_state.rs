@@ -8,7 +8,7 @@ use super::table::node::NodeKey;
 use super::{Node, NodeState, Outcome, Reply, read};
 use crate::kv::{Overlay, View};
 
-/// Sets how a node takes part. A removed node stays so, and one that was replaced comes back no more.
+/// Sets how a node takes part. A removed node stays so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetNodeState {
     /// The node.
@@ -21,10 +21,6 @@ impl SetNodeState {
     pub(super) fn apply(self, overlay: &mut Overlay<'_>) -> Result<Outcome, Stop> {
         let mut node = member(overlay, self.node)?;
         if self.state.keeps_name() {
-            // Its votes and its name are others' to take, also by orders that are older than this one.
-            if node.state == NodeState::Replaced {
-                return Err(NodeRejected::Replaced(node.id).into());
-            }
             self.check_name(overlay, &node)?;
         }
         node.state = self.state;

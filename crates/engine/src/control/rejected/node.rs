@@ -52,10 +52,4 @@ pub enum NodeRejected {
     /// The region has as many shards as it can have.
     #[error("region \"{0}\" would have more than {SHARDS_PER_REGION_MAX} shards of a class")]
     TooManyShards(RegionName),
-    /// The node is to be replaced, and its id never takes part again.
-    #[error(
-        "node {0} is replaced, since its disk is gone: start a node of its name with an empty \
-         folder, which joins as a new one"
-    )]
-    Replaced(NodeId),
 }
