@@ -3,7 +3,7 @@
 use model::NodeId;
 
 use super::sites::{Load, Sites};
-use super::{Health, has_arrived, learners, step};
+use super::{Health, learners, standing, step};
 use crate::control::Placement;
 
 /// A replica moves to another node only if that one votes in so many groups fewer: with less, the
@@ -18,8 +18,10 @@ pub(super) fn step(
     load: &Load,
     placements: &[Placement],
 ) -> Option<Placement> {
-    let may_move =
-        |placement: &&Placement| placement.founded && has_arrived(sites, health, placement);
+    let may_move = |placement: &&Placement| {
+        let standing = standing(sites, health, placement);
+        placement.founded && standing == Some(&placement.voters)
+    };
     placements.iter().filter(may_move).find_map(|placement| {
         let (busy, idle) = exchange(sites, load, placement)?;
         let mut target = placement.voters.clone();

@@ -82,12 +82,15 @@ fn better(
     if !placement.founded {
         return None;
     }
-    let voters = match has_arrived(sites, health, placement) {
-        true => {
-            let target = target::voters(sites, load, &Wish::of(placement, &home));
-            step::towards(sites, &placement.voters, &target)
+    let voters = match standing(sites, health, placement) {
+        Some(present) => {
+            let wish = Wish {
+                voters: present,
+                ..Wish::of(placement, &home)
+            };
+            step::towards(sites, present, &target::voters(sites, load, &wish))
         }
-        false => placement.voters.clone(),
+        None => placement.voters.clone(),
     };
     let learners = learners(sites, placement.group, &voters);
     let better = Placement {
@@ -111,16 +114,20 @@ fn learners(sites: &Sites, group: GroupId, voters: &BTreeSet<NodeId>) -> BTreeSe
     }
 }
 
-/// Whether the group may take a next step: its voters are those that are wanted, or never will be,
-/// because one that was to come is gone meanwhile.
-fn has_arrived(sites: &Sites, health: &Health, placement: &Placement) -> bool {
-    match health.voters.get(&placement.group) {
-        None => true,
-        Some(voters) => {
-            let mut coming = placement.voters.difference(voters);
-            *voters == placement.voters || coming.any(|node| !sites.may_come(*node))
-        }
-    }
+/// The voters from which a group takes its next step, if it may: those that are wanted, once they
+/// vote. Where one that was to come is gone meanwhile they never will, and it goes on from those that
+/// do.
+fn standing<'a>(
+    sites: &Sites,
+    health: &'a Health,
+    placement: &'a Placement,
+) -> Option<&'a BTreeSet<NodeId>> {
+    let Some(voters) = health.voters.get(&placement.group) else {
+        return Some(&placement.voters);
+    };
+    let mut coming = placement.voters.difference(voters);
+    let may_go_on = *voters == placement.voters || coming.any(|node| !sites.may_come(*node));
+    may_go_on.then_some(voters)
 }
 
 /// Nodes on their way out that vote nowhere any more, by word of every group's leader.

@@ -529,6 +529,25 @@ fn a_group_on_its_way_gets_no_next_step_until_one_that_was_to_come_is_gone() {
     assert!(changes(&cluster), "that way leads nowhere");
 }
 
+/// A second voter that never came would have to agree to everything that is planned without it.
+#[test]
+fn one_that_never_came_does_not_keep_the_only_voter_from_leaving() {
+    let mut cluster = Cluster::of(&["eu-a", "eu-b"]);
+    let group = shard(REGION_SHARD);
+    let [only] = cluster.voters(group)[..] else {
+        panic!("one votes");
+    };
+    let before = cluster.health.voters.clone();
+    cluster.set_state(only, NodeState::Decommissioning);
+    cluster.round();
+    assert_eq!(cluster.voters(group), [1, 2]);
+    cluster.health.voters = before;
+    cluster.set_state(3 - only, NodeState::Replaced);
+    cluster.join(&["eu-b"]);
+    cluster.settle();
+    assert_eq!(cluster.voters(group), [3]);
+}
+
 #[test]
 fn a_group_that_does_not_exist_yet_waits_for_its_founders() {
     let mut cluster = Cluster::of(&["eu-a"]);
