@@ -24,6 +24,7 @@ mod drained_node;
 mod drill;
 mod full_disks;
 mod killed_nodes;
+mod lonely_leader;
 mod lost_disk;
 mod lost_zone;
 mod many_topics;

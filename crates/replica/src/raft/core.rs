@@ -248,6 +248,13 @@ impl Core {
         }
     }
 
+    /// Whether this node leads, and nobody else can before its leader lease is over.
+    pub(crate) async fn holds_lease(&self) -> bool {
+        let leads = || self.leader() == Some(self.node());
+        let lease = || self.raft.get_read_linearizer(ReadPolicy::LeaseRead);
+        self.leads_alone() || leads() && lease().await.is_ok()
+    }
+
     async fn read_through(&self, leader: NodeId) -> Result<(), NotRead> {
         let index = self.network.read_index(leader).await.ok_or(NotRead)?.index;
         let mut applied = self.applied.clone();

@@ -2,8 +2,10 @@
 //!
 //! - [`input`]: what happened, as the leader hears it.
 //! - [`output`]: what it decided, as it is carried out.
+//! - [`lease`]: whether it may decide anything now.
 
 mod input;
+mod lease;
 mod output;
 
 use std::collections::VecDeque;
@@ -25,6 +27,7 @@ use store::{StateView, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use self::lease::LeaderLease;
 use super::forward::{Dispatched, ForwardRequest};
 use super::request::Request;
 use super::shards::{Lives, Shards};
@@ -118,6 +121,7 @@ pub(super) struct Shell<'s> {
     proposed: VecDeque<Proposed>,
     /// Since when this leader may not write, as far as it knows.
     refused: Option<Instant>,
+    lease: LeaderLease,
     /// Dead letters that wait for room in `forwards`.
     letters: VecDeque<ForwardRequest>,
     /// Dead letters whose answer is awaited.
@@ -163,6 +167,7 @@ impl<'s> Shell<'s> {
             sessions,
             proposed: VecDeque::new(),
             refused: None,
+            lease: LeaderLease::default(),
             letters: VecDeque::new(),
             dispatched: FuturesUnordered::new(),
             questions: FuturesUnordered::new(),

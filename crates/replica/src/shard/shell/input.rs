@@ -10,8 +10,9 @@ use futures::{FutureExt, StreamExt};
 use model::SessionId;
 use store::DiskLevel;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
+use super::lease::ASK_AGAIN_AFTER;
 use super::{Comparing, End, Proposed, Shell};
 use crate::catalogue;
 use crate::raft::{Committed, NotCommitted};
@@ -29,7 +30,8 @@ impl Shell<'_> {
         let mut requests = Vec::new();
         let (mut compared, mut woken, mut fate) = (None, false, None);
         let around = &mut *self.around;
-        let rests = *self.rest.borrow() > 0;
+        let lapsed = self.lease.lapsed.is_some();
+        let rests = *self.rest.borrow() > 0 || lapsed;
         let calls = !self.closed && !self.leader.is_full() && !rests;
         tokio::select! {
             biased;
@@ -56,6 +58,7 @@ impl Shell<'_> {
                 self.closed = count == 0;
             }
             () = &mut self.alarm, if self.alarmed && !rests => {}
+            () = sleep(ASK_AGAIN_AFTER), if lapsed => {}
         }
         if let Some(fate) = fate {
             inputs.extend(self.decided(fate).await?);
@@ -104,7 +107,7 @@ impl Shell<'_> {
         {
             inputs.extend(self.decided(fate).await?);
         }
-        if self.should_rest() {
+        if self.should_rest() || !self.holds_lease().await? {
             return Ok(());
         }
         let held = self.around.held.len().min(REQUESTS_AT_ONCE_MAX);
