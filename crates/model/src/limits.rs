@@ -122,17 +122,17 @@ pub const MOVE_ITEMS_MAX: usize = 10_000;
 /// Payload bytes that the move of one key takes along: the key stands still while they travel.
 pub const MOVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Payload bytes, and rows, of one part of a copy on its way: more than one message only below it.
-pub const MOVE_PART_BYTES: usize = 512 * 1024;
+pub const MOVE_PART_BYTES: usize = 2 * 1024 * 1024;
 /// Rows of one part of a copy.
 pub const MOVE_PART_ITEMS: usize = 1_000;
 /// Copies of keys on their way to one shard at once.
-pub const STAGING_MAX: usize = 256;
+pub const STAGING_MAX: usize = 512;
 const _: () = assert!(MOVING_KEYS_MAX <= STAGING_MAX);
 /// Keys that one call of an operator moves: it says of each what became of it.
 pub const MOVE_KEYS_MAX: usize = 1_000;
 /// How many of them are on their way at once: each stands still meanwhile, and a shard takes no
 /// more than [`STAGING_MAX`] copies.
-pub const MOVING_KEYS_MAX: usize = 64;
+pub const MOVING_KEYS_MAX: usize = 128;
 /// Rows that one clean-up command touches: it must not hold up publishes.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 /// Keys that one command of a registry group names: about 30 kB in its log.

@@ -45,6 +45,8 @@ impl Leader {
             TransferMessage::Drop { key, epoch } => {
                 let strand = read::strand(step.view, key.topic, key.strand)?;
                 if strand.is_some_and(|strand| strand.sealed && strand.epoch == epoch) {
+                    self.transfers.opened(&key, step.out);
+                    self.take_up(step, &key)?;
                     self.seals.drop(key, epoch);
                 }
             }
@@ -118,7 +120,7 @@ impl Leader {
             step.out.push(Output::CompareCatalogue { copy });
             return Ok(());
         }
-        self.arrivals.activate(Activate { copy, opening });
+        self.arrivals.activate(id, Activate { copy, opening });
         Ok(())
     }
 
@@ -167,11 +169,13 @@ impl Leader {
                 }
             }
             ArrivingWhat::Unstage => {}
-            ArrivingWhat::Activate => {
+            ArrivingWhat::Activate { id, opening } => {
                 let key = copy.strand_key();
                 if matches!(reply, Reply::Rejected(Rejected::BelowFloor { .. })) {
                     self.claims.ask_again(key);
                 } else {
+                    // The source need not ask before it hears that the key is open.
+                    self.activate(step, copy, id, opening)?;
                     self.take_up(step, &key)?;
                 }
             }

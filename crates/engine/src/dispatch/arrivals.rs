@@ -9,8 +9,8 @@ use model::{RegistryNumber, Timestamp};
 use super::proposal::{Entry, Waiting};
 use crate::Fault;
 use crate::kv::View;
-use crate::registry::Registries;
-use crate::shard::{Activate, Command, Stage, Unstage, read};
+use crate::registry::{MoveId, Registries};
+use crate::shard::{Activate, Command, Opening, Stage, Unstage, read};
 use crate::table::staged::StagedKey;
 
 /// How often the pin of a copy is asked for that nobody asks to be opened.
@@ -52,7 +52,7 @@ pub(super) struct Arriving {
 pub(super) enum ArrivingWhat {
     Stage,
     Unstage,
-    Activate,
+    Activate { id: MoveId, opening: Opening },
 }
 
 impl Arrivals {
@@ -93,9 +93,10 @@ impl Arrivals {
         self.log(copy, ArrivingWhat::Unstage, unstage);
     }
 
-    pub(super) fn activate(&mut self, activate: Activate) {
-        let copy = activate.copy;
-        self.log(copy, ArrivingWhat::Activate, Command::Activate(activate));
+    pub(super) fn activate(&mut self, id: MoveId, activate: Activate) {
+        let opening = activate.opening;
+        let what = ArrivingWhat::Activate { id, opening };
+        self.log(activate.copy, what, Command::Activate(activate));
     }
 
     fn log(&mut self, copy: StagedKey, what: ArrivingWhat, command: Command) {

@@ -29,6 +29,8 @@ impl Leader {
             request.refuse(Refused::DeadlinePassed, step.out);
         } else if !request.keyed {
             self.publishes.push(request, None, step.out);
+        } else if let Some(reply) = self.transfers.elsewhere(&key) {
+            request.answer(reply, step.out);
         } else if self.seals.freezes(&key) {
             self.claims.keep(request, step.out);
         } else if self.claims.holds(&key) {

@@ -20,7 +20,7 @@ use crate::table::sealed::{Purpose, Sealed};
 use crate::table::strand::{Strand, StrandKey};
 
 /// Questions of one group about sealed strands on their way at once.
-const QUESTIONS_MAX: usize = 2;
+const QUESTIONS_MAX: usize = 8;
 /// How often another shard is told to open its copy, until it says that it has.
 const DRIVE_EVERY: Duration = Duration::from_millis(200);
 
@@ -146,8 +146,10 @@ impl Leader {
         if pin.epoch < strand.epoch {
             self.seals.ask_later(*key, step.now);
         } else if is_here && pin.epoch == strand.epoch {
-            self.transfers.is_here(key);
-            self.seals.ask_later(*key, step.now);
+            match self.transfers.is_here(key) {
+                true => self.seals.is_sealed(*key, step.now),
+                false => self.seals.ask_later(*key, step.now),
+            }
         } else if is_here && reopens(&pin, strand) {
             self.seals.reopen(*key, opening);
         } else if !is_here && names_copy_of(step, key, &pin)? {

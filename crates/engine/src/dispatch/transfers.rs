@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::limits::{MOVE_PART_BYTES, MOVE_PART_ITEMS};
 use model::{Epoch, ShardNumber, Term, Timestamp};
 
-use super::{MoveReply, Output, RequestId, TransferMessage};
+use super::{MoveReply, Output, PublishReply, RequestId, TransferMessage};
 use crate::Fault;
 use crate::kv::View;
 use crate::registry::MoveId;
@@ -40,6 +40,8 @@ struct Transfer {
     sent: u64,
     whole: bool,
     pin: Pinned,
+    /// The other side has opened the copy.
+    is_open: bool,
     /// Who asked for the move.
     asked_by: Vec<RequestId>,
 }
@@ -84,6 +86,8 @@ impl Transfers {
             number: self.begun,
         };
         let mut transfer = Transfer::new(id, to);
+        // Where it isn't any more, the registry group answers so, and changes nothing.
+        transfer.pin = Pinned::Here;
         transfer.asked_by.push(by);
         self.moves.insert(key, transfer);
         id
@@ -137,17 +141,45 @@ impl Transfers {
         })
     }
 
-    /// The pin is still as it was when the strand was sealed.
-    pub(super) fn is_here(&mut self, key: &StrandKey) {
-        if let Some(transfer) = self.moves.get_mut(key) {
-            transfer.pin = Pinned::Here;
-        }
+    /// The pin is still as it was when the strand was sealed. Whether that is news, and something
+    /// is to be done now.
+    pub(super) fn is_here(&mut self, key: &StrandKey) -> bool {
+        self.moves.get_mut(key).is_some_and(|transfer| {
+            let before = std::mem::replace(&mut transfer.pin, Pinned::Here);
+            transfer.whole && before == Pinned::Unknown
+        })
     }
 
     /// The pin names the copy.
     pub(super) fn is_there(&mut self, key: &StrandKey, opening: Opening) {
         if let Some(transfer) = self.moves.get_mut(key) {
             transfer.pin = Pinned::There(opening);
+        }
+    }
+
+    /// The other side has opened the copy: whoever wanted the move hears of it, though the strand
+    /// here is still to go.
+    pub(super) fn opened(&mut self, key: &StrandKey, out: &mut Vec<Output>) {
+        let transfer = self.moves.get_mut(key);
+        let transfer = transfer.filter(|transfer| matches!(transfer.pin, Pinned::There(_)));
+        if let Some(transfer) = transfer {
+            transfer.is_open = true;
+            for request in transfer.asked_by.drain(..) {
+                let reply = MoveReply::Moved;
+                out.push(Output::KeyMoved { request, reply });
+            }
+        }
+    }
+
+    /// What publishes of a key are answered whose copy the other side has opened.
+    pub(super) fn elsewhere(&self, key: &StrandKey) -> Option<PublishReply> {
+        let transfer = self.moves.get(key).filter(|transfer| transfer.is_open)?;
+        match transfer.pin {
+            Pinned::There(Opening { epoch, .. }) => Some(PublishReply::Moved {
+                shard: transfer.to,
+                epoch,
+            }),
+            Pinned::Unknown | Pinned::Here => None,
         }
     }
 
@@ -181,6 +213,7 @@ impl Transfer {
             sent: 0,
             whole: false,
             pin: Pinned::Unknown,
+            is_open: false,
             asked_by: Vec::new(),
         }
     }

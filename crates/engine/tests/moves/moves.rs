@@ -270,6 +270,16 @@ fn a_publish_that_comes_during_the_move_is_told_where_the_key_is() {
 }
 
 #[test]
+fn a_move_waits_for_no_clock_and_asks_its_registry_group_once() {
+    let mut world = three();
+    let answered = world.answered;
+    let request = world.move_key(WEST, "k", EAST);
+    assert_eq!(world.moved.get(&request), Some(&MoveReply::Moved));
+    assert_eq!(world.answered, answered + 1);
+    assert_at_rest(&world);
+}
+
+#[test]
 fn a_move_that_takes_too_long_is_undone_and_nothing_was_lost() {
     let mut world = three();
     world.stream(WEST);

@@ -72,6 +72,8 @@ pub(crate) struct World {
     inputs: VecDeque<(usize, Input)>,
     /// What the next messages between the shards are lost of, by their place.
     pub(crate) lose_told: bool,
+    /// How many questions registry groups have answered.
+    pub(crate) answered: usize,
     /// Registry groups do not answer.
     pub(crate) registry_is_silent: bool,
     requests: u64,
@@ -109,6 +111,7 @@ impl World {
             told: VecDeque::new(),
             inputs: VecDeque::new(),
             lose_told: false,
+            answered: 0,
             registry_is_silent: false,
             requests: 0,
             sessions: 0,
@@ -462,6 +465,7 @@ impl World {
 
     /// Applies a command to the registry group.
     pub(crate) fn ask(&mut self, command: &registry::Command) -> registry::Reply {
+        self.answered += 1;
         let mut overlay = Overlay::new(&self.registry);
         let reply = registry::apply(&mut overlay, command).unwrap();
         let writes = overlay.into_writes();

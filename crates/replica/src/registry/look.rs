@@ -1,4 +1,4 @@
-//! A look at the pins of a registry group, for operators.
+//! A look at the pins of a registry group: nothing is logged.
 
 use std::time::Duration;
 
@@ -64,8 +64,10 @@ impl RegistryClient {
         for node in self.who_may_lead(group) {
             let asked = timeout(ANSWER_MAX, self.look_at(node, registry, from, count));
             if let Ok(Some(pins)) = asked.await {
+                self.answered.learn(group, node);
                 return Some(pins);
             }
+            self.answered.forget(group, node);
         }
         None
     }

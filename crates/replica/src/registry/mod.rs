@@ -1,9 +1,11 @@
 //! The way to the registry groups, which know the owner of each key.
 //!
+//! - [`answered`]: who leads them, as far as anybody has answered.
 //! - [`service`]: how other nodes ask the groups that this one leads.
-//! - [`look`]: a look at the pins, for operators.
+//! - [`look`]: a look at the pins.
 //! - [`sweep`]: pins of which nothing is stored go.
 
+mod answered;
 mod look;
 mod service;
 pub(crate) mod sweep;
@@ -14,15 +16,16 @@ use std::time::Duration;
 
 use engine::command::{Command, Outcome, Proposal};
 use engine::control;
-use engine::registry::{self, Claim, Pin, PinRelease, Registries, Release, Reply};
+use engine::registry::{self, Claim, Pin, Registries, Reply};
 use engine::table::strand::StrandKey;
-use model::{Epoch, GroupId, NodeId, RegistryNumber, ShardNumber};
+use model::{GroupId, NodeId, RegistryNumber, ShardNumber};
 use proto::cluster::RegistryRequest;
 use proto::cluster::registry_client::RegistryClient as Remote;
 use proto::cluster::registry_server::RegistryServer;
-use service::RegistryService;
 use tokio::time::timeout;
 
+use self::answered::Answered;
+use self::service::RegistryService;
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::peer::{Peers, Use};
@@ -39,6 +42,7 @@ pub struct RegistryClient {
     control: Core,
     peers: Peers,
     clock: Clock,
+    answered: Answered,
 }
 
 impl RegistryClient {
@@ -49,6 +53,7 @@ impl RegistryClient {
             control,
             peers,
             clock,
+            answered: Answered::default(),
         }
     }
 
@@ -74,19 +79,9 @@ impl RegistryClient {
 
     /// Where a key is pinned now. `None` when the group does not answer.
     pub(crate) async fn pin(&self, key: StrandKey) -> Option<Option<Pin>> {
-        // No pin has this epoch: nothing is released, and the answer says how the pin is.
-        let look = PinRelease {
-            key,
-            epoch: Epoch(0),
-            last: None,
-        };
-        let release = Release {
-            shard: ShardNumber(0),
-            pins: vec![look],
-        };
-        let group = self.group_of(&key)?;
-        let reply = self.ask(group, registry::Command::Release(release)).await?;
-        reply.pins.first().copied()
+        let found = self.look_once(self.group_of(&key)?, key, 1).await?;
+        let of_key = found.into_iter().find(|(other, _)| *other == key);
+        Some(of_key.map(|(_, pin)| pin))
     }
 
     /// Pins a key to a shard, if it is not pinned yet; where it is pinned then.
@@ -124,8 +119,10 @@ impl RegistryClient {
             // the command out, and that does no harm.
             let asked = timeout(ANSWER_MAX, self.ask_node(node, registry, bytes.clone()));
             if let Ok(Some(reply)) = asked.await {
+                self.answered.learn(group, node);
                 return Some(reply);
             }
+            self.answered.forget(group, node);
         }
         None
     }
@@ -137,9 +134,14 @@ impl RegistryClient {
         // A catalogue that can't be read stops the node elsewhere.
         let placement = placement.ok().flatten();
         let voters = placement.into_iter().flat_map(|it| it.voters);
-        let here = self.groups.node();
-        let nodes = leader.into_iter().chain(voters);
-        nodes.filter(|node| *node != here).collect()
+        let known = leader.into_iter().chain(self.answered.of(group));
+        let mut nodes = Vec::new();
+        for node in known.chain(voters) {
+            if node != self.groups.node() && !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
+        nodes
     }
 
     async fn ask_node(

@@ -58,8 +58,7 @@ async fn look_at_all(
             // A shard without a leader hears of them in the next round.
             if let Some(shard) = shards.client(shard) {
                 let message = TransferMessage::OldPins { pins };
-                let told = tokio::time::timeout(LOOK_EVERY, shard.tell(message));
-                let _ = told.await;
+                shard.tell(message, LOOK_EVERY).await;
             }
         }
     }

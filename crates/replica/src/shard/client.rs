@@ -152,12 +152,14 @@ impl ShardClient {
             .await
     }
 
-    /// Tells the shard's leader something about a key. It may get lost.
-    pub(crate) async fn tell(self, message: TransferMessage) {
-        let mut search = self.way.search();
-        if let Some(target) = search.next().await {
-            let _ = target.send(self.shard(), Request::Tell { message }).await;
-        }
+    /// Tells the shard's leader something about a key, if it is found within a time. It may get lost.
+    pub(crate) async fn tell(self, message: TransferMessage, within: Duration) {
+        let told = self.call(Instant::now() + within, |answer| {
+            let message = message.clone();
+            Request::Tell { message, answer }
+        });
+        // Whoever says it says it again until what it is about has happened.
+        let _ = told.await;
     }
 
     /// Waits until this node hears of another leader of the shard, but not for longer than `within`.

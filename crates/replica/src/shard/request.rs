@@ -26,6 +26,8 @@ pub(super) type Acknowledged = Result<Vec<AckReply>, Unavailable>;
 pub(super) type Modified = Result<Vec<ModifyReply>, Unavailable>;
 /// What the wish to move a key is answered with.
 pub(super) type KeyMoved = Result<MoveReply, Unavailable>;
+/// What the leader of another shard is answered that says something.
+pub(super) type Told = Result<(), Unavailable>;
 /// Where a session listens.
 ///
 /// It is not bounded by itself because its volume is: at most one offer and one delivery of a
@@ -69,10 +71,11 @@ pub(super) enum Request {
         to: ShardNumber,
         answer: Answer<KeyMoved>,
     },
-    /// The leader of another shard says something about a key that moves. Nobody waits for it, and
-    /// it may get lost.
+    /// The leader of another shard says something about a key that moves. It may get lost: answered
+    /// is that the leader has heard it, not what came of it.
     Tell {
         message: TransferMessage,
+        answer: Answer<Told>,
     },
     OpenSession {
         open: OpenSession,
@@ -113,10 +116,7 @@ impl Request {
     pub(super) fn is_answered(&self) -> bool {
         !matches!(
             self,
-            Request::Tell { .. }
-                | Request::OpenSession { .. }
-                | Request::Session { .. }
-                | Request::LoseSession { .. }
+            Request::OpenSession { .. } | Request::Session { .. } | Request::LoseSession { .. }
         )
     }
 
@@ -128,8 +128,7 @@ impl Request {
             Request::Acknowledge { answer, .. } => answer.send(Err(unavailable)),
             Request::ModifyDeadline { answer, .. } => answer.send(Err(unavailable)),
             Request::MoveKey { answer, .. } => answer.send(Err(unavailable)),
-            // It will be said again.
-            Request::Tell { .. } => {}
+            Request::Tell { answer, .. } => answer.send(Err(unavailable)),
             Request::OpenSession { open, events } => {
                 let session = open.session;
                 let why = Ended::Reopen;

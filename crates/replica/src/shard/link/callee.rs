@@ -236,7 +236,6 @@ impl Link {
                 }
                 (shard, Request::Session { session, say })
             }
-            Call::Tell { shard, message } => (shard, Request::Tell { message }),
         })
     }
 
@@ -264,6 +263,10 @@ impl Link {
             Ask::ModifyDeadline { subscription, ids } => Request::ModifyDeadline {
                 subscription,
                 ids,
+                answer: Answer::link(answer),
+            },
+            Ask::Tell { message } => Request::Tell {
+                message,
                 answer: Answer::link(answer),
             },
             Ask::MoveKey { key, to } => Request::MoveKey {

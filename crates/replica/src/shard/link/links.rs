@@ -248,9 +248,10 @@ fn weight(request: &Request) -> u32 {
         Request::MoveKey { .. } => 0,
         Request::Tell {
             message: TransferMessage::Copy { payloads, .. },
+            ..
         } => payloads.iter().map(Vec::len).sum(),
-        Request::Tell { .. }
-        | Request::Catalogue { .. }
+        Request::Tell { .. } => 0,
+        Request::Catalogue { .. }
         | Request::CompareCatalogue { .. }
         | Request::OpenSession { .. }
         | Request::Session { .. }

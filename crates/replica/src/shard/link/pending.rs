@@ -10,7 +10,7 @@ use super::wire::{CallId, Returned};
 use crate::Unavailable;
 use crate::shard::PublishError;
 use crate::shard::answer::Answer;
-use crate::shard::request::{Acknowledged, KeyMoved, Modified, Published, SessionEvents};
+use crate::shard::request::{Acknowledged, KeyMoved, Modified, Published, SessionEvents, Told};
 use crate::shard::session::{SessionChange, SessionEvent, unseen};
 
 /// A caller, by what it asked for.
@@ -19,6 +19,7 @@ pub(super) enum Caller {
     Acknowledge(Answer<Acknowledged>),
     ModifyDeadline(Answer<Modified>),
     MoveKey(Answer<KeyMoved>),
+    Tell(Answer<Told>),
 }
 
 /// A call that was sent.
@@ -140,6 +141,8 @@ impl Caller {
             (Caller::ModifyDeadline(answer), Returned::NotLeading) => answer.send(Err(not_done)),
             (Caller::MoveKey(answer), Returned::KeyMoved(reply)) => answer.send(Ok(reply)),
             (Caller::MoveKey(answer), Returned::NotLeading) => answer.send(Err(not_done)),
+            (Caller::Tell(answer), Returned::Told) => answer.send(Ok(())),
+            (Caller::Tell(answer), Returned::NotLeading) => answer.send(Err(not_done)),
             // Unknown; or not an answer to what was asked, after which nothing is known either.
             _ => {}
         }

@@ -73,10 +73,8 @@ impl Said {
             Request::MoveKey { key, to, answer } => {
                 (Ask::MoveKey { key, to }, Caller::MoveKey(answer))
             }
-            Request::Tell { .. }
-            | Request::OpenSession { .. }
-            | Request::Session { .. }
-            | Request::LoseSession { .. } => {
+            Request::Tell { message, answer } => (Ask::Tell { message }, Caller::Tell(answer)),
+            Request::OpenSession { .. } | Request::Session { .. } | Request::LoseSession { .. } => {
                 unreachable!("nobody waits for an answer to these")
             }
             Request::Catalogue { .. } | Request::CompareCatalogue { .. } => {
@@ -94,7 +92,6 @@ impl Said {
 /// A request that is not answered, as it is said.
 fn unanswered(shard: ShardNumber, request: Request) -> Call {
     match request {
-        Request::Tell { message } => Call::Tell { shard, message },
         Request::OpenSession { open, .. } => Call::OpenSession { shard, open },
         Request::Session { session, say } => Call::Session {
             shard,

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::shard::PublishError;
-use crate::shard::request::{Acknowledged, KeyMoved, Modified, Published, Say};
+use crate::shard::request::{Acknowledged, KeyMoved, Modified, Published, Say, Told};
 use crate::shard::session::{SessionChange, SessionEvent};
 
 /// The format of heads that this version writes, and the only one that it reads.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// Names a call of one link until its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,11 +69,6 @@ pub(super) enum Call {
         session: SessionId,
         say: Say,
     },
-    /// Something that one shard's leader tells another's.
-    Tell {
-        shard: ShardNumber,
-        message: TransferMessage,
-    },
 }
 
 /// What a caller waits for.
@@ -98,6 +93,10 @@ pub(super) enum Ask {
     MoveKey {
         key: StrandKey,
         to: ShardNumber,
+    },
+    /// Something that one shard's leader tells another's.
+    Tell {
+        message: TransferMessage,
     },
 }
 
@@ -140,6 +139,8 @@ pub(in crate::shard) enum Returned {
     /// It may have been done.
     Unknown,
     KeyMoved(MoveReply),
+    /// The leader has heard it.
+    Told,
 }
 
 impl Call {
@@ -243,6 +244,16 @@ impl From<KeyMoved> for Returned {
     fn from(moved: KeyMoved) -> Self {
         match moved {
             Ok(reply) => Returned::KeyMoved(reply),
+            Err(why) if why.unknown => Returned::Unknown,
+            Err(_) => Returned::NotLeading,
+        }
+    }
+}
+
+impl From<Told> for Returned {
+    fn from(told: Told) -> Self {
+        match told {
+            Ok(()) => Returned::Told,
             Err(why) if why.unknown => Returned::Unknown,
             Err(_) => Returned::NotLeading,
         }

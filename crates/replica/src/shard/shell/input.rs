@@ -244,7 +244,10 @@ impl Shell<'_> {
                 let request = self.callers.add(Caller::MoveKey(answer));
                 Input::MoveKey { request, key, to }
             }
-            Request::Tell { message } => Input::Told(message),
+            Request::Tell { message, answer } => {
+                answer.send(Ok(()));
+                Input::Told(message)
+            }
             Request::CompareCatalogue { .. } => unreachable!("it becomes any number of inputs"),
             Request::Catalogue { command, answer } => {
                 let request = self.callers.add(Caller::Catalogue(answer));

@@ -115,8 +115,7 @@ impl Shell<'_> {
         if self.tellings.len() < TELLINGS_MAX
             && let Some(shard) = self.around.shards.client(to)
         {
-            let told = timeout(TELLING_MAX, shard.tell(message)).map(|_| ());
-            self.tellings.push(told.boxed());
+            self.tellings.push(shard.tell(message, TELLING_MAX).boxed());
         }
     }
 
