@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::Fault;
 use engine::control::{self, NodeState, Placement, plan, read};
+use model::NodeId;
 use store::{DiskLevel, Store};
 use tokio::time::Instant;
 
@@ -161,8 +162,8 @@ impl Health {
             Ok(_) => return Some("groups are still being placed".to_owned()),
             Err(fault) => return Some(unreadable(&fault)),
         }
-        if let Some(leaderless) = self.leaderless() {
-            return Some(leaderless);
+        if let Some(bereft) = self.leaderless().or_else(|| self.stranded()) {
+            return Some(bereft);
         }
         let misplaced = |placement: &Placement| {
             let core = self.groups.get(placement.group);
@@ -171,6 +172,24 @@ impl Health {
             })
         };
         self.wrong(misplaced, "the voters are on their way of")
+    }
+
+    /// Groups whose majority was on nodes that were replaced: no plan brings them back.
+    fn stranded(&self) -> Option<String> {
+        let nodes = match read::nodes(self.control.view()) {
+            Ok(nodes) => nodes,
+            Err(fault) => return Some(unreadable(&fault)),
+        };
+        let present = |id: &&NodeId| {
+            let node = nodes.iter().find(|node| node.id == **id);
+            node.is_some_and(|node| node.state != NodeState::Replaced)
+        };
+        self.wrong(
+            |placement| {
+                placement.voters.iter().filter(present).count() * 2 <= placement.voters.len()
+            },
+            "what was lost with its disks was the majority of",
+        )
     }
 
     fn is_placed_here(&self, placement: &Placement) -> bool {

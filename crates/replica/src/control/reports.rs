@@ -10,6 +10,9 @@ use tokio::time::Instant;
 
 use super::request::Led;
 
+/// Leaders speak once a second: one that was not heard for so long is not taken for one any more.
+const LEADER_HEARD_WITHIN: Duration = Duration::from_secs(6);
+
 /// What one leadership has heard.
 pub(super) struct Reports {
     /// When the leadership began: a node that was not heard since is silent since then.
@@ -22,6 +25,7 @@ pub(super) struct Reports {
 struct Report {
     term: Term,
     led: LedGroup,
+    heard: Instant,
 }
 
 /// The cluster as the control group's leader hears of it.
@@ -30,8 +34,8 @@ pub struct Survey {
     /// For how long each of the cluster's nodes has been silent. A node that is well speaks once a
     /// second. After a change of the leader it is counted anew.
     pub silent: BTreeMap<NodeId, Duration>,
-    /// The groups, each as its leader last described it. One whose leader has not spoken yet is
-    /// missing.
+    /// The groups, each as its leader last described it. One whose leader has not spoken yet, or not
+    /// lately, is missing.
     pub groups: BTreeMap<GroupId, LedGroup>,
 }
 
@@ -55,7 +59,8 @@ impl Reports {
 
     /// A node speaks, and tells what it leads.
     pub(super) fn hear(&mut self, node: NodeId, led: Vec<Led>) {
-        self.heard.insert(node, Instant::now());
+        let heard = Instant::now();
+        self.heard.insert(node, heard);
         for Led {
             group,
             term,
@@ -66,7 +71,7 @@ impl Reports {
             if known.is_none_or(|known| term >= known.term) {
                 let leader = node;
                 let led = LedGroup { leader, voters };
-                self.groups.insert(group, Report { term, led });
+                self.groups.insert(group, Report { term, led, heard });
             }
         }
     }
@@ -86,7 +91,9 @@ impl Reports {
 
     /// All of it, for these nodes.
     pub(super) fn survey(&self, nodes: impl Iterator<Item = NodeId>) -> Survey {
+        let is_fresh = |report: &Report| report.heard.elapsed() < LEADER_HEARD_WITHIN;
         let groups = self.groups.iter();
+        let groups = groups.filter(|(_, report)| is_fresh(report));
         Survey {
             silent: nodes.map(|node| (node, self.silence(node))).collect(),
             groups: groups
@@ -116,6 +123,18 @@ mod tests {
         let survey = reports.survey([NodeId(1)].into_iter());
         assert_eq!(survey.groups[&GroupId::Control].leader, NodeId(2));
         assert_eq!(reports.voters()[&GroupId::Control].len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leader_that_is_silent_is_not_named_and_its_voters_are_not_forgotten() {
+        let mut reports = Reports::new();
+        reports.hear(NodeId(2), led(5, &[1, 2]));
+        tokio::time::advance(LEADER_HEARD_WITHIN).await;
+        assert!(reports.survey([NodeId(2)].into_iter()).groups.is_empty());
+        assert_eq!(reports.voters()[&GroupId::Control].len(), 2);
+        reports.hear(NodeId(2), led(5, &[1, 2]));
+        let survey = reports.survey([NodeId(2)].into_iter());
+        assert_eq!(survey.groups[&GroupId::Control].leader, NodeId(2));
     }
 
     #[tokio::test(start_paused = true)]

@@ -48,7 +48,7 @@ impl RegistryClient {
         }
     }
 
-    async fn look_once(
+    pub(super) async fn look_once(
         &self,
         registry: RegistryNumber,
         from: StrandKey,
