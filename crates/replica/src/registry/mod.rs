@@ -18,6 +18,7 @@ use engine::command::{Command, Outcome, Proposal};
 use engine::control;
 use engine::registry::{self, Claim, Pin, Registries, Reply};
 use engine::table::strand::StrandKey;
+use futures::FutureExt;
 use model::{GroupId, NodeId, RegistryNumber, ShardNumber};
 use proto::cluster::RegistryRequest;
 use proto::cluster::registry_client::RegistryClient as Remote;
@@ -79,7 +80,8 @@ impl RegistryClient {
 
     /// Where a key is pinned now. `None` when the group does not answer.
     pub(crate) async fn pin(&self, key: StrandKey) -> Option<Option<Pin>> {
-        let found = self.look_once(self.group_of(&key)?, key, 1).await?;
+        // In a box: a publish that waits for a move would else be deeper than compilers go.
+        let found = self.look_once(self.group_of(&key)?, key, 1).boxed().await?;
         let of_key = found.into_iter().find(|(other, _)| *other == key);
         Some(of_key.map(|(_, pin)| pin))
     }
