@@ -48,7 +48,7 @@ impl RegistryClient {
         }
     }
 
-    pub(super) async fn look_once(
+    async fn look_once(
         &self,
         registry: RegistryNumber,
         from: StrandKey,

@@ -81,7 +81,7 @@ impl RegistryClient {
     /// Where a key is pinned now. `None` when the group does not answer.
     pub(crate) async fn pin(&self, key: StrandKey) -> Option<Option<Pin>> {
         // In a box: a publish that waits for a move would else be deeper than compilers go.
-        let found = self.look_once(self.group_of(&key)?, key, 1).boxed().await?;
+        let found = self.look(self.group_of(&key)?, key, 1).boxed().await.ok()?;
         let of_key = found.into_iter().find(|(other, _)| *other == key);
         Some(of_key.map(|(_, pin)| pin))
     }
